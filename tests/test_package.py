@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
 import traceback
+from pathlib import Path
 
 import pytest
 import typer
@@ -13,6 +15,7 @@ import typer
 import dragoman
 from dragoman import cli
 from dragoman.cli.outcome import run
+from dragoman.version import INSTALL
 
 
 def test_the_public_names_are_sorted_and_exist() -> None:
@@ -53,3 +56,21 @@ def test_the_command_line_prints_a_hint_once(debug: list[str], capsys: pytest.Ca
 def test_the_errors_are_the_base_and_its_kinds() -> None:
     kinds = dragoman.ConfigError, dragoman.DataError, dragoman.ModelError, dragoman.TrainingError
     assert all(issubclass(kind, dragoman.DragomanError) for kind in kinds)
+
+
+def test_the_docs_install_what_there_is_to_install() -> None:
+    """A machine without dragoman cannot install an extra by its name while no index has a release."""
+    root = Path(__file__).parents[1]
+    first = {
+        "README.md": {INSTALL},
+        "docs/how-to/install.md": {INSTALL, f"{INSTALL}[train]", f"{INSTALL}[serve]"},
+        "docs/how-to/deploy.md": {f"{INSTALL}[serve]"},
+    }
+    for name, expected in first.items():
+        named = set(
+            re.findall(r"pip install '?((?:\.|dragoman)(?:\[[\w,]+\])?)['`\s]", (root / name).read_text())
+        )
+        assert expected <= named, name
+    for page in [root / "README.md", *(root / "docs").rglob("*.md")]:
+        if INSTALL != "dragoman":
+            assert not re.search(r"pip install dragoman(?![\w.-]*\.whl|-)", page.read_text()), page

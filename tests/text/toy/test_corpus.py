@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 import re
@@ -14,7 +15,10 @@ from dragoman.text import toy
 from dragoman.text.toy import lexicon as toy_lexicon
 from dragoman.text.toy.grammar import (
     ACCUSATIVE,
+    BIKE,
     DATIVE,
+    IT,
+    POLITE,
     PRONOUNS,
     WHO,
     Clause,
@@ -26,13 +30,15 @@ from dragoman.text.toy.grammar import (
     name,
     noun_phrase,
     object_relative,
+    politely,
     relative,
     with_preposition,
     words,
 )
-from dragoman.text.toy.words import ADJECTIVES, GERMAN_VERBS, MOODS, NOUNS, VERBS
+from dragoman.text.toy.words import ADJECTIVES, GERMAN_VERBS, MOODS, NOUNS, VERBS, Verb
 
-PLURALS = {noun.english_plural: noun for noun in NOUNS.values() if noun.english_plural}
+# The first meaning of an ambiguous noun.
+PLURALS = {noun.english_plural: noun for noun in reversed(NOUNS.values()) if noun.english_plural}
 
 
 def phrase(text: str) -> Phrase:
@@ -57,6 +63,11 @@ def say(subject: str | Phrase, verb: str, **slots: object) -> Clause:
             slots[slot] = phrase(str(slots[slot]))
     about = phrase(subject) if isinstance(subject, str) else subject
     return Clause(subject=about, verb=GERMAN_VERBS[verb], **slots)  # type: ignore[arg-type]
+
+
+def verb(english: str, frame: str) -> Verb:
+    """An English verb of several German ones, found by its frame."""
+    return next(verb for verb in VERBS if (verb.english, verb.frame) == (english, frame))
 
 
 def main(clause: Clause) -> tuple[str, str]:
@@ -321,6 +332,74 @@ GOLDEN = {
         question(say("you", "lachen", mood="past"), ("why", "warum")),
         ("Why did you laugh?", "Warum hast du gelacht?"),
     ),
+    "rides a bike": (
+        main(Clause(subject=phrase("a man"), verb=verb("ride", "bike"), accusative=BIKE)),
+        ("A man rides a bike.", "Ein Mann fährt Fahrrad."),
+    ),
+    "rides a bike, perfect": (
+        main(Clause(subject=phrase("she"), verb=verb("ride", "bike"), accusative=BIKE, mood="past")),
+        ("She rode a bike.", "Sie ist Fahrrad gefahren."),
+    ),
+    "rides a horse": (
+        main(say("Tom", "reiten", accusative="the black horse")),
+        ("Tom rides the black horse.", "Tom reitet das schwarze Pferd."),
+    ),
+    "misses a train": (
+        main(say("we", "verpassen", mood="past", accusative="the train")),
+        ("We missed the train.", "Wir haben den Zug verpasst."),
+    ),
+    "misses a person": (
+        main(say("I", "vermissen", accusative="my sister")),
+        ("I miss my sister.", "Ich vermisse meine Schwester."),
+    ),
+    "leaves a house": (
+        main(say("she", "verlassen", accusative="the house")),
+        ("She leaves the house.", "Sie verlässt das Haus."),
+    ),
+    "runs a plant": (
+        main(say("my uncle", "leiten", accusative=noun_phrase("the", NOUNS["Fabrik"]))),
+        ("My uncle runs the plant.", "Mein Onkel leitet die Fabrik."),
+    ),
+    "buys a plant": (
+        main(say("my uncle", "kaufen", accusative="a plant")),
+        ("My uncle buys a plant.", "Mein Onkel kauft eine Pflanze."),
+    ),
+    "presses a key": (
+        main(say("Maria", "drücken", mood="past", accusative=noun_phrase("the", NOUNS["Taste"]))),
+        ("Maria pressed the key.", "Maria hat die Taste gedrückt."),
+    ),
+    "runs a bank": (
+        main(say("she", "leiten", negated=True, accusative="the bank")),
+        ("She does not run the bank.", "Sie leitet die Bank nicht."),
+    ),
+    "paints a bench": (
+        main(say("she", "malen", mood="past", accusative="the bench")),
+        ("She painted the bench.", "Sie hat die Bank gemalt."),
+    ),
+    "an animal eats": (
+        main(say("the dog", "fressen", accusative="bare bread")),
+        ("The dog eats bread.", "Der Hund frisst Brot."),
+    ),
+    "the polite you, in a question": (
+        question(say(POLITE, "kennen", accusative="the man")),
+        ("Do you know the man?", "Kennen Sie den Mann?"),
+    ),
+    "the polite you, past and separable": (
+        main(say(POLITE, "aufstehen", mood="past", manner=EARLY)),
+        ("You got up early.", "Sie sind früh aufgestanden."),
+    ),
+    "it for a masculine noun": (
+        main(say(IT["m"], "sein", complement=("expensive", "teuer"))),
+        ("It is expensive.", "Er ist teuer."),
+    ),
+    "it for a feminine noun, as an object": (
+        main(say("Anna", "verkaufen", mood="will", accusative=IT["f"])),
+        ("Anna will sell it.", "Anna wird sie verkaufen."),
+    ),
+    "it for a masculine noun, liked": (
+        main(say("I", "gefallen", accusative=IT["m"])),
+        ("I like it.", "Mir gefällt er."),
+    ),
     "who": (
         question(say(WHO, "waschen", accusative="a shirt")),
         ("Who washes a shirt?", "Wer wäscht ein Hemd?"),
@@ -409,6 +488,12 @@ def test_an_english_verb_takes_its_s(base: str, third: str) -> None:
     assert next(verb.english_third for verb in VERBS if verb.english == base) == third
 
 
+def test_du_becomes_sie() -> None:
+    du = "Herr Braun, ich sehe dich und deinen Sohn, helfe dir und sein Freund kauft dein Auto."
+    sie = "Herr Braun, ich sehe Sie und Ihren Sohn, helfe Ihnen und sein Freund kauft Ihr Auto."
+    assert politely(du) == sie
+
+
 # --- what holds for every sentence
 
 
@@ -433,11 +518,11 @@ def test_each_sentence_has_one_translation_in_either_direction(sample: list[tupl
 def test_sentences_are_sentences(sample: list[tuple[str, str]]) -> None:
     for pair in sample:
         for text in pair:
-            assert re.fullmatch(r"[A-ZÄÖÜ1-9][\wäöüß' ,]*[\w][.?]", text), text
+            assert re.fullmatch(r"([A-ZÄÖÜ1-9][\wäöüß' ,]*[\w][.?]( |$)){1,2}", text), text
             assert "  " not in text
             assert " ," not in text
             assert ",," not in text
-            assert 3 <= len(words(text)) <= 16, text
+            assert 2 <= len(words(text)) <= 16, text
         assert pair[0][-1] == pair[1][-1], pair
 
 
@@ -503,6 +588,33 @@ def test_a_fronted_clause_is_followed_by_its_verb(sample: list[tuple[str, str]])
     assert set(found) <= PLAIN_FINITE
 
 
+def test_a_pronoun_has_the_gender_of_its_noun_in_the_sentence_before(sample: list[tuple[str, str]]) -> None:
+    """ "It" after a sentence about a thing: by the article of the German noun, found without the grammar."""
+    pronoun = {"er": {"er", "ihn"}, "e": {"sie"}, "": {"er", "es", "ihn"}, "es": {"es"}, "en": {"er", "ihn"}}
+    seen = set()
+    for source, target in sample:
+        if not (about := re.fullmatch(r"(Dieser|Diese|Dieses|\w+) \w+ (?:ist|sind) \w+\. (.+)", target)):
+            continue
+        ending = about[1].removeprefix("Dies")
+        if about[1].startswith("Dies") and re.search(r"\bit\b", source.lower().split(". ")[1]):
+            assert pronoun[ending] & set(about[2].lower().rstrip(".").split()), (source, target)
+            seen.add(ending)
+    assert seen == {"er", "e", "es"}
+
+
+def test_a_title_asks_for_sie_and_a_name_for_du(sample: list[tuple[str, str]]) -> None:
+    titled = [pair for pair in sample if re.match(r"(Mr|Mrs) \w+, ", pair[0])]
+    assert len(titled) > 300
+    for source, target in titled:
+        assert not re.search(r"\b([Dd]u|dich|dir|dein\w*)\b", target), (source, target)
+        assert bool(re.search(r"\byour?\b", source)) == bool(
+            re.search(r"\b(Sie|Ihnen|Ihr(e[nmrs]?)?)\b", target)
+        ), (
+            source,
+            target,
+        )
+
+
 def test_names_and_numbers_are_copied(sample: list[tuple[str, str]]) -> None:
     copied = {*toy_lexicon.WOMEN, *toy_lexicon.MEN}
     numbers = 0
@@ -515,6 +627,11 @@ def test_names_and_numbers_are_copied(sample: list[tuple[str, str]]) -> None:
 
 
 # --- the corpus
+
+
+def test_a_change_of_the_corpus_is_a_new_version() -> None:
+    text = "".join(f"{source}\t{target}\n" for source, target in toy.pairs(1, 500))
+    assert (toy.VERSION, hashlib.sha256(text.encode()).hexdigest()[:16]) == (2, "533fe167b642b629")
 
 
 def test_the_corpus_is_a_function_of_seed_and_count() -> None:
@@ -568,8 +685,8 @@ def test_the_demonstration_is_held_out_and_in_the_vocabulary(parts: toy.Splits) 
 
 def test_every_noun_and_verb_is_used(parts: toy.Splits) -> None:
     text = " ".join(source for source, _ in parts.train)
-    for noun in NOUNS:
-        assert re.search(rf"\b{noun}\b", text), noun
+    for noun in NOUNS.values():
+        assert re.search(rf"\b{noun.english}\b", text), noun
     for verb in VERBS:
         assert re.search(rf"\b({verb.english}|{verb.english_third})\b", text), verb.english
 
@@ -580,7 +697,7 @@ def test_every_noun_and_verb_is_used(parts: toy.Splits) -> None:
         ("subordinate clauses", r", (weil|dass|obwohl|wenn|als) ", 1500),
         ("relative clauses", r", (der|die|das|den|dem|denen) ", 1000),
         ("infinitives with zu", r"(, um |\b(vergess|vers[up]\w+|vergisst).*, ).*zu", 800),
-        ("inversion", r"^(Heute|Gestern|Morgen|Am|Im|Jeden|Jede|Letzte|Nächste)\b.*\.", 1200),
+        ("inversion", r"^(Heute|Gestern|Morgen|Am|Im|Jeden|Jede|Letzte|Nächste)\b.*\.", 1000),
         ("kein", r"\b[Kk]ein(e|en|er|em)?\b", 300),
         ("nicht", r"\bnicht\b", 1000),
         ("perfect with sein", r"\b(bin|bist|ist|sind) .*ge\w+(en|t)[.,]", 500),

@@ -37,6 +37,23 @@ BY_HAND = [
         "Ich möchte Annas Bruder danken, aber dir hat das Buch gefallen.",
         "0-0 1-1 2-1 3-1 4-4 5-2 6-3 7-5 8-6 9-10 9p7 10-8 11-9",
     ),
+    ("A man rides a bike.", "Ein Mann fährt Fahrrad.", "0-0 1-1 2-2 3p3 4-3"),
+    (
+        "Mrs Braun, do you know your guest?",
+        "Frau Braun, kennen Sie Ihren Gast?",
+        "0-0 1-1 2p2 3-3 4-2 5-4 6-5",
+    ),
+    (
+        "Tom sold this coat. It is not expensive.",
+        "Tom hat diesen Mantel verkauft. Er ist nicht teuer.",
+        "0-0 1-4 1p1 2-2 3-3 4-5 5-6 6-7 7-8",
+    ),
+    (
+        "She runs the plant, and we play in the snow.",
+        "Sie leitet die Fabrik und wir spielen im Schnee.",
+        "0-0 1-1 2-2 3-3 4-4 5-5 6-6 7-7 8-7 9-8",
+    ),
+    ("The plant is in the kitchen.", "Die Pflanze steht in der Küche.", "0-0 1-1 2-2 3-3 4-4 5-5"),
 ]
 
 

@@ -14,11 +14,11 @@ from typing import TypedDict, TypeVar
 from dragoman.text.toy import lexicon
 from dragoman.text.toy.grammar import (
     ACCUSATIVE,
+    BIKE,
     DATIVE,
     FIRST,
     POSSESSIVES,
     PRONOUNS,
-    SECOND,
     Clause,
     Phrase,
     both,
@@ -65,7 +65,7 @@ def describe(dice: Dice, noun: Noun, probability: float = 0.35) -> tuple[Adjecti
         return ()
     first = dice.pick(noun.adjectives)
     colours = [adjective for adjective in noun.adjectives if adjective.english in lexicon.COLOURS]
-    if colours and first not in colours and dice.chance(0.25):
+    if colours and first not in colours and dice.chance(0.4):
         return first, dice.pick(colours)
     return (first,)
 
@@ -100,7 +100,7 @@ def subject(dice: Dice, kind: str = "person") -> Phrase:
         return thing(dice, ("tool", "clothes", "vehicle", "furniture", "load", "text"), definite=True)
     if kind == "transport" or (kind == "rider" and dice.chance(0.6)):
         return noun_phrase(dice.pick(("the", "the", "this")), dice.pick(TAGGED["transport"]))
-    if kind == "being" and dice.chance(0.5):
+    if kind == "animal" or (kind == "being" and dice.chance(0.5)):
         return being(dice, "animal")
     if dice.chance(0.45):
         return PRONOUNS[dice.pick(("I", "I", "you", "you", "he", "she", "we", "they"))]
@@ -123,7 +123,7 @@ def thing(
     if not noun.english_plural:
         known = definite or (noun.tags[0] not in ("game", "language") and dice.chance(0.25))
         return noun_phrase("the" if known else "not a" if negated else "", noun, adjectives)
-    room = noun.tags[0] == "room"
+    room = noun.tags[0] in ("room", "inside") or "firm" in noun.tags
     definite, plural = definite or room, not room and dice.chance(0.2)
     if definite:
         determiner = dice.pick(("the", "the", "this", *POSSESSIVES))
@@ -144,7 +144,7 @@ def someone(dice: Dice, about: Phrase, case: int, tags: Sequence[str] = _PEOPLE)
     if dice.chance(0.3):
         # The comment at PRONOUNS explains why there is no "her" or "them" in the accusative.
         choices = ["I", "you", "he", "we", *(("she", "they") if case == DATIVE else ())]
-        if about.agreement == SECOND:
+        if about.english == "you":
             choices.remove("you")
         if about.agreement == FIRST or about.english == "we":
             choices = [choice for choice in choices if choice not in ("I", "we")]
@@ -171,7 +171,13 @@ def echo(phrase: Phrase) -> Phrase | None:
 
 # --- places
 
-_AT = {"inside": ("in", "in"), "room": ("in", "in"), "outing": ("in", "in"), "stop": ("at", "an")}
+_AT = {
+    "inside": ("in", "in"),
+    "room": ("in", "in"),
+    "outing": ("in", "in"),
+    "stop": ("at", "an"),
+    "firm": ("at", "in"),
+}
 _TO = {
     "inside": ("into", "in", ACCUSATIVE),
     "room": ("into", "in", ACCUSATIVE),
@@ -313,6 +319,8 @@ def _objects(dice: Dice, verb: Verb, about: Phrase, refuse: bool) -> _Objects:
             # "die Zeitung einer Frau" would also mean a woman's newspaper.
             receiver = _known(dice, about, DATIVE, True)
             return {"dative": receiver, "accusative": thing(dice, things, negated=refuse)}
+        case "bike":
+            return {"accusative": BIKE}
         case "swap":
             return {"accusative": thing(dice, things, definite=True)}
         case "acc" if dice.chance(len(people) / len(verb.objects)):
@@ -340,7 +348,11 @@ def _adverbials(dice: Dice, core: Clause) -> _Adverbials:
         adverbials["time"] = dice.pick(lexicon.EVERY + lexicon.SEASONS)
     elif dice.chance(0.45) and (time := _time(dice, core)):
         adverbials["time"] = time
-    if "place" in traits and dice.chance(0.25):
+    if "job" in traits and dice.chance(0.3):
+        adverbials["place"] = at(dice, "firm")
+    elif "place" in traits and core.verb.frame in ("", "bike") and dice.chance(0.08):
+        adverbials["place"] = dice.pick(lexicon.WEATHER)
+    elif "place" in traits and dice.chance(0.25):
         wild = "animal" in core.subject.tags
         adverbials["place"] = at(dice, "inside") if wild else at(dice, "inside", "room", "outing", "stop")
     elif ("shop" in traits and dice.chance(0.25)) or ("arrival" in traits and dice.chance(0.4)):

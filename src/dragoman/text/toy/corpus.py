@@ -33,7 +33,9 @@ from dragoman.text.toy.clauses import (
 )
 from dragoman.text.toy.grammar import (
     DATIVE,
+    IT,
     NOMINATIVE,
+    POLITE,
     POSSESSIVES,
     PRONOUNS,
     THIRD,
@@ -45,13 +47,15 @@ from dragoman.text.toy.grammar import (
     german,
     noun_phrase,
     object_relative,
+    politely,
     relative,
     words,
 )
 from dragoman.text.toy.lexicon import Pair
-from dragoman.text.toy.words import ADJECTIVES, GERMAN_VERBS, NOUNS, VERBS, Verb
+from dragoman.text.toy.words import ADJECTIVES, GERMAN_VERBS, MOODS, NOUNS, VERBS, Verb
 
-SHORTEST, LONGEST = 3, 16  # words in a sentence, on either side
+VERSION = 2  # of the grammar: a change of any sentence is a new one
+SHORTEST, LONGEST = 2, 16  # words in a sentence, on either side
 
 # English sentences that demonstrate a trained model. Their words are in the vocabulary, but `splits` leaves
 # the sentences out.
@@ -378,6 +382,76 @@ def _coordination(dice: Dice) -> Pair:
     return finish(f"{english(first)}, but {english(second)}", f"{german(first)}, aber {german(second)}")
 
 
+def _simple(dice: Dice) -> Pair:
+    """A man rides a bike. The dogs sleep."""
+    main = clause(dice, mood=dice.pick(("present", "present", "past")), adverbials=False, positive=True)
+    return finish(english(main), german(main)) if main.verb.english_past else _simple(dice)
+
+
+def _fragment(dice: Dice) -> Pair:
+    """A dog. An expensive red dress."""
+    noun = dice.pick(TAGGED[dice.pick(_RANKED)])
+    several = dice.chance(0.2)
+    determiner = dice.pick(("the", "a", "a", "this", "two", *POSSESSIVES))
+    about = noun_phrase(determiner, noun, describe(dice, noun, 0.8), several or determiner == "two")
+    return finish(about.english, about.german[NOMINATIVE])
+
+
+def _weather(dice: Dice) -> Pair:
+    """It rains. Tomorrow it will snow."""
+    verb, mood = GERMAN_VERBS[dice.pick(("regnen", "schneien"))], dice.pick(("present", "past", "will"))
+    time = dice.pick(lexicon.TIMES[MOODS[mood].time]) if dice.chance(0.7) else None
+    front = "time" if time and dice.chance(0.4) else ""
+    main = Clause(subject=PRONOUNS["it"], verb=verb, mood=mood, time=time, front=front)
+    return finish(english(main), german(main))
+
+
+def _address(dice: Dice) -> Pair:
+    """Anna, do you know the man? Mrs Braun, do you know the man?"""
+    title, surname, polite = dice.pick(lexicon.TITLES), dice.pick(lexicon.SURNAMES), dice.chance(0.6)
+    called = (f"{title[0]} {surname}", f"{title[1]} {surname}") if polite else (named(dice).english,) * 2
+    you = POLITE if polite else PRONOUNS["you"]
+    main = clause(dice, you if dice.chance(0.7) else None, verbs=_PERSONAL, positive=True)
+    if main.subject.english == "you":
+        main = replace(main, subject=you)
+    ask = main.subject.english == "you" and dice.chance(0.6)
+    german_text = german(main, "first" if ask else "second")
+    texts = (english(main, "question" if ask else "plain"), politely(german_text) if polite else german_text)
+    return finish(f"{called[0]}, {texts[0]}", f"{called[1]}, {texts[1]}", "?" if ask else ".")
+
+
+def _sequence(dice: Dice) -> Pair:
+    """The dress is red. It is expensive. My sister sang. She lives in a big house."""
+    about = subject(dice)
+    who = echo(about)
+    if who and not about.pronoun and dice.chance(0.4):
+        verbs = [verb for verb in _LIGHT_PAST if not verb.objects]
+        first = clause(dice, about, verbs=verbs, mood="past", adverbials=False, positive=True)
+        if dice.chance(0.5):
+            second = state(who, dice.pick(lexicon.STATES), negated=dice.chance(0.15))
+        else:
+            second = clause(dice, who, verbs=_LASTING, mood="present", adverbials=False, positive=True)
+    else:
+        # The pronoun always stands for the thing, so that "Er ist alt" is not "He is old" as well.
+        noun = dice.pick(TAGGED[dice.pick(("clothes", "vehicle", "furniture", "device", "picture"))])
+        item = noun_phrase(dice.pick(("the", "this", *POSSESSIVES)), noun, (), dice.chance(0.2))
+        it, adjectives = IT[item.gender], [adjective.english for adjective in noun.adjectives]
+        verbs = [verb for verb in _WITH_THINGS if noun.tags[0] in verb.objects]
+        if dice.chance(0.5):
+            first = state(item, dice.pick(adjectives))
+        else:
+            first = clause(dice, verbs=verbs, mood="past", adverbials=False, positive=True)
+            first = replace(first, accusative=item)
+        if dice.chance(0.5):
+            second = state(it, dice.pick(adjectives), negated=dice.chance(0.15))
+        else:
+            verbs = [GERMAN_VERBS["gefallen"]] if dice.chance(0.3) else verbs
+            second = replace(clause(dice, verbs=verbs, adverbials=False, positive=True), accusative=it)
+    texts = (finish(english(one), german(one)) for one in (first, second))
+    (english_1, german_1), (english_2, german_2) = texts
+    return f"{english_1} {english_2}", f"{german_1} {german_2}"
+
+
 def _question(dice: Dice) -> Pair:
     """Does the girl play chess? Why did he sell the car?"""
     if dice.chance(0.15):
@@ -419,5 +493,10 @@ _SHARES: dict[Callable[[Dice], Pair], int] = {
     _relative_thing: 3,
     _coordination: 3,
     _question: 9,
+    _simple: 10,
+    _fragment: 5,
+    _weather: 1,
+    _address: 5,
+    _sequence: 6,
 }
 _KINDS = [kind for kind, share in _SHARES.items() for _ in range(share)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from dragoman.text.lexicon.pharaoh import Gold, Link
 from dragoman.text.toy import lexicon
-from dragoman.text.toy.grammar import PRONOUNS, words
+from dragoman.text.toy.grammar import IT, POLITE, PRONOUNS, words
 from dragoman.text.toy.words import ADJECTIVES, GERMAN_VERBS, MOODS, NOUNS, VERBS, Verb
 
 
@@ -23,6 +23,8 @@ def gold_alignment(english: str, german: str) -> Gold:
     """
     pair = _Pair(_lowered(english), _lowered(german))
     pair.nouns()
+    if pair.english[0] in _TITLES:
+        pair.single("you", {form.lower() for form in POLITE.german})
     pair.moods()
     for verb in _VERBS:
         pair.verb(verb)
@@ -80,6 +82,8 @@ class _Pair:
         if english[i] in _ARTICLES and (german[j] in _ARTICLES[english[i]] or merged):
             self.sure.add((i, j))
             i, j = i - 1, j if merged else j - 1
+        elif english[i] == "a":  # rides a bike: fährt Fahrrad
+            self.possible.add((i, j + 1))
         elif english[i].isdigit() and english[i] == german[j]:
             self.sure.add((i, j))
             i, j = i - 1, j - 1
@@ -183,10 +187,12 @@ class _Pair:
 def _forms_of_nouns() -> dict[str, set[str]]:
     forms: dict[str, set[str]] = {}
     for noun in NOUNS.values():
-        forms[noun.english] = {noun.german} | ({noun.german_plural} if noun.weak else set())
-        forms[noun.english_plural] = {noun.german_plural, f"{noun.german_plural}n"}
-    forms |= {one: {one} for one in (*lexicon.WOMEN, *lexicon.MEN)}
-    forms |= {one: {other} for one, other in lexicon.CITIES}
+        one = {noun.german} | ({noun.german_plural} if noun.weak else set())
+        forms[noun.english] = forms.get(noun.english, set()) | one
+        many = {noun.german_plural, f"{noun.german_plural}n"}
+        forms[noun.english_plural] = forms.get(noun.english_plural, set()) | many
+    forms |= {one: {one} for one in (*lexicon.WOMEN, *lexicon.MEN, *lexicon.SURNAMES)}
+    forms |= {one: {other} for one, other in (*lexicon.CITIES, *lexicon.TITLES)}
     for line in _TIMES.split(","):
         english, *german = line.split()
         forms[english] = set(german)
@@ -199,7 +205,8 @@ def _inflected(stem: str) -> set[str]:
 
 _TIMES = """day Tag, days Tagen, week Woche, weeks Wochen, year Jahr, years Jahre Jahren, morning Morgen,
 evening Abend, Monday Montag, Friday Freitag, Sunday Sonntag, summer Sommer, winter Winter, o'clock Uhr,
-euros Euro, home Hause"""
+euros Euro, home Hause, snow Schnee, rain Regen"""
+_TITLES = {title.lower() for title, _ in lexicon.TITLES}
 _NOUNS = _forms_of_nouns()
 _DESCRIBING = {one.english: _inflected(one.stem) | {one.german} for one in ADJECTIVES.values()}
 _DESCRIBING |= {"last": _inflected("letzt"), "next": _inflected("nächst")}
@@ -212,7 +219,7 @@ _ARTICLES = {
     "every": _inflected("jed"),
     "no": _inflected("kein"),
     "my": _inflected("mein"),
-    "your": _inflected("dein"),
+    "your": _inflected("dein") | _inflected("ihr"),
     "his": _inflected("sein"),
     "her": _inflected("ihr"),
     "our": _inflected("unser"),
@@ -255,6 +262,7 @@ _SINGLE: dict[str, set[str]] = {
     },
     **{one.english.lower(): set(one.german) for one in PRONOUNS.values()},
     **{one.english_object: set(one.german) for one in PRONOUNS.values()},
+    "it": {form for one in IT.values() for form in one.german},
     **{one: {"steht", "stehen", "liegt", "liegen"} for one in ("is", "are")},
     **{
         one: {other}

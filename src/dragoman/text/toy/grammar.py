@@ -7,6 +7,7 @@ pronouns, time, objects, manner and place in their usual order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -81,7 +82,7 @@ def _pronoun(english: str, object_: str, german: str, agreement: int, gender: st
 
 
 # "sie" as an object could mean her or them. So that each German sentence has one translation, the corpus
-# has neither of these as an accusative object, nor "their".
+# has neither as an accusative object, unless the sentence before tells, nor "their".
 PRONOUNS = {
     "I": _pronoun("I", "me", "ich mich mir", FIRST),
     "you": _pronoun("you", "you", "du dich dir", SECOND),
@@ -91,6 +92,16 @@ PRONOUNS = {
     "they": _pronoun("they", "them", "sie sie ihnen", PLURAL, "p"),
     "it": _pronoun("it", "it", "es es ihm", THIRD, "n"),
 }
+# The polite you, and it for a noun of each gender in the sentence before.
+POLITE = _pronoun("you", "you", "Sie Sie Ihnen", PLURAL)
+IT = {
+    "m": _pronoun("it", "it", "er ihn ihm", THIRD, "m"),
+    "f": _pronoun("it", "it", "sie sie ihr", THIRD, "f"),
+    "n": PRONOUNS["it"],
+    "p": PRONOUNS["they"],
+}
+# "rides a bike": without an article in German
+BIKE = Phrase("a bike", "a bike", ("Fahrrad",) * 3, definite=False)
 WHO = _pronoun("who", "who", "wer wen wem", THIRD)
 _RELATIVES = {
     "m": _pronoun("who", "who", "der den dem", THIRD),
@@ -323,6 +334,12 @@ def finish(english_text: str, german_text: str, end: str = ".") -> Pair:
     return _finish(english_text, end), _finish(german_text, end)
 
 
+def politely(german_text: str) -> str:
+    """Return the text with Sie for du, except as a subject."""
+    text = re.sub(r"\bdein(?=(e|en|em|er|es)?\b)", "Ihr", german_text)
+    return re.sub(r"\bdir\b", "Ihnen", re.sub(r"\bdich\b", "Sie", text))
+
+
 def _finish(text: str, end: str) -> str:
     text = text.replace(" ,", ",").replace(",,", ",").rstrip(",")
     return text[0].upper() + text[1:] + end
@@ -330,4 +347,4 @@ def _finish(text: str, end: str) -> str:
 
 def words(sentence: str) -> list[str]:
     """Return the words of a sentence without punctuation."""
-    return sentence.replace(",", "").rstrip(".?").split()
+    return re.sub(r"[,.?]", "", sentence).split()

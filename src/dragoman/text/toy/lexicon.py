@@ -1,8 +1,8 @@
 """The words of the embedded English-German corpus, as tables. `words` derives their forms.
 
 If a sentence cannot tell two translations of a word apart, the word has only one: `teacher` is always
-`Lehrerin`, and `you` is always `du`. In English words, `_` is a space, and `^` a space that an object
-pronoun may fill ("pick^up": he picks him up).
+`Lehrerin`. `you` is `du`, except after a title, as in "Mrs Braun, do you ...". In English words, `_` is a
+space, and `^` a space that an object pronoun may fill ("pick^up": he picks him up).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ def _pairs(table: str) -> tuple[Pair, ...]:
 # --- nouns: "english/plural article German/Plural"; no plural: a mass noun, or the only one of its kind;
 # `*`: a weak masculine, whose accusative and dative singular equal its plural.
 # The words before the colon are the tags of the nouns: what they can be used as.
+# Some words are ambiguous, and their sentence decides: a plant grows (Pflanze) or is run (Fabrik).
 NOUNS = """
 young person:   child/children das Kind/Kinder, boy/boys der Junge/Jungen*,
                 girl/girls das Mädchen/Mädchen
@@ -31,8 +32,9 @@ elder kin:      father der Vater, mother die Mutter, grandmother die Großmutter
 kin:            brother/brothers der Bruder/Brüder, sister/sisters die Schwester/Schwestern,
                 son/sons der Sohn/Söhne, daughter/daughters die Tochter/Töchter,
                 friend/friends der Freund/Freunde
-animal:         dog/dogs der Hund/Hunde, cat/cats die Katze/Katzen, horse/horses das Pferd/Pferde,
+animal:         dog/dogs der Hund/Hunde, cat/cats die Katze/Katzen,
                 bird/birds der Vogel/Vögel, cow/cows die Kuh/Kühe
+animal mount:   horse/horses das Pferd/Pferde
 snack:          apple/apples der Apfel/Äpfel, egg/eggs das Ei/Eier, cake/cakes der Kuchen/Kuchen,
                 potato/potatoes die Kartoffel/Kartoffeln
 meal:           bread das Brot, cheese der Käse, meat das Fleisch
@@ -44,20 +46,25 @@ mail lay:       letter/letters der Brief/Briefe
 press lay:      newspaper/newspapers die Zeitung/Zeitungen
 clothes:        dress/dresses das Kleid/Kleider, coat/coats der Mantel/Mäntel, hat/hats der Hut/Hüte,
                 jacket/jackets die Jacke/Jacken, shirt/shirts das Hemd/Hemden
-vehicle:        car/cars das Auto/Autos, bicycle/bicycles das Fahrrad/Fahrräder
+vehicle:        car/cars das Auto/Autos, bike/bikes das Fahrrad/Fahrräder
 transport:      train/trains der Zug/Züge, bus/buses der Bus/Busse
-furniture:      table/tables der Tisch/Tische, chair/chairs der Stuhl/Stühle, bed/beds das Bett/Betten
+furniture:      table/tables der Tisch/Tische, chair/chairs der Stuhl/Stühle, bed/beds das Bett/Betten,
+                bench/benches die Bank/Bänke
 device stand:   lamp/lamps die Lampe/Lampen, radio/radios das Radio/Radios
+flower stand:   plant/plants die Pflanze/Pflanzen
 vessel stand:   cup/cups die Tasse/Tassen, bottle/bottles die Flasche/Flaschen
 tool lay:       key/keys der Schlüssel/Schlüssel, knife/knives das Messer/Messer
 load:           bag/bags die Tasche/Taschen, box/boxes die Kiste/Kisten
+button:         key/keys die Taste/Tasten
 picture:        picture/pictures das Bild/Bilder
 opening:        window/windows das Fenster/Fenster, door/doors die Tür/Türen
 room:           kitchen/kitchens die Küche/Küchen, office/offices das Büro/Büros,
                 flat/flats die Wohnung/Wohnungen
 inside:         house/houses das Haus/Häuser, garden/gardens der Garten/Gärten,
                 forest/forests der Wald/Wälder
-outing:         park/parks der Park/Parks, hotel/hotels das Hotel/Hotels, city/cities die Stadt/Städte
+outing:         park/parks der Park/Parks, city/cities die Stadt/Städte
+outing firm:    hotel/hotels das Hotel/Hotels
+firm:           plant/plants die Fabrik/Fabriken, bank/banks die Bank/Banken
 stop:           station/stations der Bahnhof/Bahnhöfe
 game:           football der Fußball, chess das Schach, tennis das Tennis
 language:       German das Deutsch, English das Englisch, French das Französisch
@@ -114,6 +121,8 @@ vehicle: new old big small expensive cheap red blue green white black
 transport: old new red blue
 furniture: new old big small heavy expensive cheap white green
 device: new old small expensive cheap
+flower: beautiful expensive cheap green
+firm: big small old new
 vessel: empty big small old white blue
 tool: new old big small
 load: heavy empty big small old new
@@ -128,11 +137,12 @@ stop: big small old new
 # --- verbs: "english/past German er-form participle subject object traits".
 # "auf|stehen" is separable, `~` is a regular form, `+` a perfect with sein, `-` as the past means that it is
 # not used, because it looks like the present. Traits: habit (takes often, every day, likes to), place (takes
-# in the garden), names of manners, clock (takes a time of day), happens (takes neither want to nor may),
-# year (takes next year), long (takes a year but not a day), state (takes neither modals nor adverbials).
+# in the garden), job (takes at the bank), names of manners, clock (takes a time of day), happens (takes
+# neither want to nor may), year (takes next year), long (takes a year but not a day), state (takes neither
+# modals nor adverbials).
 VERBS = """
 sleep/slept               schlafen     schläft   geschlafen      being     - habit place
-work/worked               arbeiten     ~         ~               person    - habit place
+work/worked               arbeiten     ~         ~               person    - habit place job
 cook/cooked               kochen       ~         ~               person    - habit
 dance/danced              tanzen       ~         ~               person    - habit place
 sing/sang                 singen       ~         gesungen        person    - habit place loud
@@ -148,20 +158,23 @@ go_shopping/went_shopping ein|kaufen   ~         ~               person    - hab
 arrive/arrived            an|kommen    ~         +angekommen     rider     - happens early clock arrival
 leave/left                ab|fahren    fährt     +abgefahren     transport - happens early clock
 go/went                   gehen        ~         +gegangen       person    goal habit
+ride/rode                 fahren       fährt     +gefahren       person    bike habit place fast
 run/ran                   laufen       läuft     +gelaufen       being     goal fast
 drive/drove               fahren       fährt     +gefahren       person    trip habit year
 fly/flew                  fliegen      ~         +geflogen       person    city year
 live/lived                wohnen       ~         ~               person    home long
 stay/stayed               bleiben      ~         +geblieben      person    stay -
 eat/ate                   essen        isst      gegessen        person    acc:snack,meal habit place
+eat/ate                   fressen      frisst    gefressen       animal    acc:snack,meal habit place
 drink/drank               trinken      ~         getrunken       person    acc:drink habit place
 read/-                    lesen        liest     gelesen         person    acc:text,mail,press habit place
 write/wrote               schreiben    ~         geschrieben     person    acc:mail,mail,text habit place
 play/played               spielen      ~         ~               person    acc:game habit
+play/played               spielen      ~         ~               being     - habit place
 learn/learned             lernen       ~         ~               person    acc:language year
 speak/spoke               sprechen     spricht   gesprochen      person    acc:language -
-buy/bought                kaufen       ~         ~               person    acc:goods,text,snack shop year
-sell/sold                 verkaufen    ~         verkauft        person    acc:goods,animal shop year
+buy/bought                kaufen       ~         ~               person    acc:goods,wares shop year
+sell/sold                 verkaufen    ~         verkauft        person    acc:goods,animal,flower shop year
 find/found                finden       ~         gefunden        person    acc:tool,load,animal happens place
 look_for/looked_for       suchen       ~         ~               person    acc:people,tool,load,animal place
 see/saw                   sehen        sieht     gesehen         person    acc:people,animal happens place
@@ -187,6 +200,12 @@ turn^off/turned^off       aus|schalten ~         ~               person    acc:d
 tidy^up/tidied^up         auf|räumen   ~         ~               person    acc:room -
 throw^away/threw^away     weg|werfen   wirft     weggeworfen     person    acc:mail,press,clothes -
 try^on/tried^on           an|probieren ~         anprobiert      person    acc:clothes -
+ride/rode                 reiten       ~         geritten        person    acc:mount habit
+miss/missed               verpassen    ~         verpasst        person    acc:transport happens
+miss/missed               vermissen    ~         vermisst        person    acc:people,animal state
+leave/left                verlassen    verlässt  verlassen       person    acc:room,inside -
+run/ran                   leiten       ~         ~               person    acc:firm -
+press/pressed             drücken      ~         ~               person    acc:button -
 help/helped               helfen       hilft     geholfen        person    dat:people habit
 thank/thanked             danken       ~         ~               person    dat:people -
 answer/answered           antworten    ~         ~               person    dat:people -
@@ -196,7 +215,7 @@ give/gave                 geben        gibt      gegeben         person    dat+a
 show/showed               zeigen       ~         ~               person    dat+acc:picture,mail,vehicle,room -
 send/sent                 schicken     ~         ~               person    dat+acc:mail,mail,text,picture -
 bring/brought             bringen      ~         gebracht        person    dat+acc:drink,press,vessel -
-put/-                     stellen      ~         ~               person    put:vessel,device,load -
+put/-                     stellen      ~         ~               person    put:vessel,device,load,flower -
 put/-                     legen        ~         ~               person    put:tool,text,mail,press -
 """
 
@@ -216,7 +235,7 @@ lie/lay                   liegen       ~         gelegen         thing     - -
 be/was                    sein         *         +gewesen        person    - -
 """
 # Tags that several verbs share as objects.
-GROUPS = {"people": "person kin", "goods": "clothes vehicle furniture device"}
+GROUPS = {"people": "person kin", "goods": "clothes vehicle furniture device", "wares": "text snack flower"}
 # The forms for ich, du, er and wir of irregular verbs, marked `*` above.
 IRREGULAR = {"sein": "bin bist ist sind", "haben": "habe hast hat haben", "wissen": "weiß weißt weiß wissen"}
 # The two verbs whose simple past is used in spoken German too.
@@ -239,6 +258,8 @@ wanted_to     wollte wolltest wollte wollten     past
 
 WOMEN = tuple("Anna Maria Lena Emma Julia Clara Sophie".split())
 MEN = tuple("Peter Paul Max Tom Felix Jonas Simon".split())
+TITLES = _pairs("Mr Herr, Mrs Frau")
+SURNAMES = tuple("Weber Braun Becker Schulz".split())
 OWNERS = ("Anna", "Maria", "Lena", "Peter", "Paul")
 CITIES = _pairs("Berlin, Hamburg, London, Paris, Munich München, Vienna Wien, Cologne Köln, Rome Rom")
 NUMBERS = _pairs("two zwei, three drei, four vier, five fünf, six sechs, ten zehn")
@@ -265,5 +286,6 @@ MANNERS = {
     "fast": _pairs("quickly schnell, slowly langsam"),
     "loud": _pairs("loudly laut"),
 }
+WEATHER = _pairs("in_the_snow im_Schnee, in_the_rain im_Regen")
 # Prepositions with the dative for where things are, and with the accusative for where they are put.
 SURFACES = _pairs("on auf, under unter, next_to neben, behind hinter")

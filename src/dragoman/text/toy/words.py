@@ -77,7 +77,8 @@ def _nouns() -> dict[str, Noun]:
             singular, _, plural = german.rstrip("*").partition("/")
             one, _, many = english.partition("/")
             gender = {"der": "m", "die": "f", "das": "n"}[article]
-            nouns[one] = Noun(
+            # An ambiguous word has its second meaning under its German name.
+            nouns[singular if one in nouns else one] = Noun(
                 one, many, singular, plural, gender, german.endswith("*"), tags, described.get(tags[0], ())
             )
     for line in lexicon.COMPOUNDS.strip().splitlines():
