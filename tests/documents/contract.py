@@ -50,7 +50,9 @@ _ENTITY = '<!DOCTYPE a [<!ENTITY b "boom">]><a>&b;</a>'
 class Case:
     """A format under contract.
 
-    `done` are the translations of people in the sample, for formats that hold both languages. `bad` pairs
+    `done` are the translations of people in the sample, for formats that hold both languages. `states` are
+    files of "One boat" with the translation "Ein Kahn" in each state, and the flag that replaces it: "always"
+    for a draft, "several" if one flag is not enough. `bad` pairs
     files with a part of the message that refuses them. `encodings` are those that the sample may be written
     in, none for zipped formats. `kept` must be in every translation as often as in the sample. `files`
     makes others,
@@ -64,6 +66,7 @@ class Case:
     segments: int
     kept: tuple[str, ...]
     done: tuple[str, ...] | None = None
+    states: tuple[tuple[str, str], ...] = ()
     encodings: tuple[str, ...] = ("utf-8", "utf-8-sig", "utf-16", "utf-32")
     small: tuple[str, ...] = ()
     bad: tuple[tuple[bytes, str], ...] = field(default=(), repr=False)
@@ -91,6 +94,38 @@ def _refused(text: str, message: str) -> tuple[bytes, str]:
     return text.encode(), message
 
 
+def _po(flags: str, old: str = "") -> str:
+    return f'{flags}{old}msgid "One boat"\nmsgstr "Ein Kahn"\n'
+
+
+def _xliff12(when: str, target: str = "", unit: str = "", inside: str = "") -> tuple[str, str]:
+    return (
+        f'<xliff xmlns="{V12}" version="1.2"><file source-language="en" target-language="de"><body>\n'
+        f'<trans-unit id="1"{unit} xmlns:mq="MQXliff" xmlns:sdl="http://sdl.com/FileTypes/SdlXliff/1.0">'
+        + (inside or f"<source>One boat</source><target{target}>Ein Kahn</target>")
+        + "</trans-unit>\n</body></file></xliff>",
+        when,
+    )
+
+
+def _xliff2(when: str, segment: str = "", unit: str = "") -> tuple[str, str]:
+    return (
+        f'<xliff xmlns="{V20}" version="2.1" srcLang="en" trgLang="de"><file id="f"><unit id="1"{unit}>\n'
+        f"<segment{segment}><source>One boat</source><target>Ein Kahn</target></segment></unit></file>"
+        "</xliff>",
+        when,
+    )
+
+
+_SEGMENTED = '<source>One boat</source><seg-source><mrk mtype="seg" mid="1">One boat</mrk></seg-source>'
+_LOCKED = (
+    '<target><mrk mtype="seg" mid="1">Ein Kahn</mrk></target>'
+    '<sdl:seg-defs><sdl:seg id="1" conf="Draft" locked="true"/></sdl:seg-defs>'
+)
+_TMX = (
+    '<tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>One boat</seg></tuv>'
+    '<tuv xml:lang="de">{}<seg>Ein Kahn</seg></tuv></tu></body></tmx>'
+)
 _NOT_UTF8 = (b"One\n\xff\xfetwo", "line 2: not utf-8")
 _NOT_XML = (
     (b"", "line 1: not well-formed"),
@@ -155,6 +190,13 @@ CASES = [
         4,
         kept=('msgid "At %s."', "# Of people.", '#~ msgid "Old"', 'msgctxt "sign"'),
         done=("Um %s.",),
+        states=(
+            (_po(""), "retranslate"),
+            (_po("# By Ada.\n"), "retranslate"),
+            (_po("#, fuzzy\n"), "always"),
+            (_po("#, fuzzy, c-format\n", '#| msgid "A boat"\n'), "always"),
+            (_po("# dragoman: number differs: 5\n#, fuzzy\n"), "always"),
+        ),
         encodings=("utf-8", "utf-8-sig"),
         small=("", "\n\n", "# nothing\n", 'msgid ""\nmsgstr ""\n'),
         bad=(
@@ -182,6 +224,29 @@ CASES = [
         kept=("<note>n</note>", "<source> </source>", '<mrk mtype="seg" mid="2">Two.</mrk>'),
         files=files12(),
         done=("5 Netze",),
+        states=(
+            _xliff12("retranslate"),
+            *(
+                _xliff12("retranslate", f' state="{state}"')
+                for state in (
+                    *("translated", "x-own", "needs-adaptation", "needs-l10n", "needs-review-adaptation"),
+                    *("needs-review-l10n", "needs-review-translation"),
+                )
+            ),
+            _xliff12("retranslate", "", ' approved="no"'),
+            _xliff12("retranslate", ' state-qualifier="mt-suggestion"'),
+            _xliff12("always", ' state="new"'),
+            _xliff12("always", ' state="needs-translation"', ' approved="no"'),
+            _xliff12("approved", "", ' approved="yes"'),
+            _xliff12("approved", ' state="new"', ' approved="yes"'),
+            _xliff12("approved", ' state="signed-off"'),
+            _xliff12("final", ' state="final"'),
+            _xliff12("final", ' state="final"', ' approved="no"'),
+            _xliff12("several", ' state="final"', ' approved="yes"'),
+            _xliff12("locked", "", ' mq:locked="locked"'),
+            _xliff12("retranslate", "", ' mq:locked="false"'),
+            _xliff12("locked", inside=_SEGMENTED + _LOCKED),
+        ),
         small=('<xliff version="1.2"/>',),
         bad=(
             *_NOT_XML,
@@ -212,6 +277,14 @@ CASES = [
         kept=('<unit id="3"><segment><source> </source></segment></unit>', "<source>Two.</source>"),
         files=files2(),
         done=("5 Netze",),
+        states=(
+            _xliff2("retranslate"),
+            _xliff2("retranslate", ' state="translated"'),
+            _xliff2("retranslate", ' state="reviewed"'),
+            _xliff2("always", ' state="initial"'),
+            _xliff2("final", ' state="final"'),
+            _xliff2("locked", "", ' xmlns:m="http://www.memsource.com/mxlf/2.0" m:locked="true"'),
+        ),
         bad=(
             *_NOT_XML,
             _refused('<xliff version="3.0"/>', "line 1: version '3.0' of XLIFF"),
@@ -237,6 +310,10 @@ CASES = [
         kept=("<note>n</note>", "<seg> </seg>"),
         files=test_tmx.files(),
         done=("5 Netze",),
+        states=(
+            (_TMX.format(""), "retranslate"),
+            (_TMX.format('<prop type="x-mt-check">number differs: 5</prop>'), "retranslate"),
+        ),
         small=("<tmx/>", "<tmx><header/><body/></tmx>"),
         bad=(
             *_NOT_XML,

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from dragoman.base.errors import DataError
 from dragoman.documents.formats import FORMATS
-from dragoman.documents.segment import Code, Content, Result, Status, text_of
+from dragoman.documents.segment import Code, Content, Replacing, Result, Status, text_of
 from dragoman.documents.translate import Counts, translate_document
 from dragoman.translation.memory.store import MemoryGuide, TranslationMemory
 from dragoman.translation.search.options import Decoding
@@ -26,6 +26,8 @@ from dragoman.translation.translator import Translator
 from tests.documents.contract import CASES, Case
 from tests.documents.pretend import Pretend
 
+ALL = Replacing(retranslate=True, approved=True, final=True, locked=True)
+MARKED = {Status.DRAFT, Status.DOUBTFUL}
 every_format = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 two_languages = pytest.mark.parametrize(
     "case", [one for one in CASES if one.done is not None], ids=lambda case: case.name
@@ -49,14 +51,17 @@ def texts(case: Case, data: bytes) -> list[str]:
 
 
 def again(case: Case, data: bytes) -> bytes:
-    """The file, with each translation that it has written once more."""
+    """The file, with each translation that it has written once more, but for drafts."""
     document = case.parse(data)
     sides = [one.source if case.done is None else one.target for one in document.segments]
-    return document.render([None if side is None else Result(side) for side in sides])
+    drafts = [one.state is Status.DRAFT for one in document.segments]
+    both = zip(sides, drafts, strict=True)
+    return document.render([None if side is None or draft else Result(side) for side, draft in both])
 
 
 def test_no_format_is_without_a_contract() -> None:
     assert {one.format for one in CASES} == FORMATS.keys()
+    assert all(FORMATS[one.format].bilingual == (one.done is not None) for one in CASES)
 
 
 @every_format
@@ -154,7 +159,7 @@ class Hostile(Pretend):
 def test_a_hostile_translator_breaks_no_file(case: Case, seed: int) -> None:
     """The file is read again with every code, and the same translations change nothing more."""
     translator = Hostile(seed=seed, pieces=seed % 3)
-    new, counts = run(case, translator)
+    new, counts = run(case, translator, replacing=ALL)
     whole = ["".join(map(bytes.decode, case.parts(data).values())) for data in (case.data, new)]
     assert [one for one in case.kept if whole[1].count(one) < whole[0].count(one)] == []
     assert counts.segments == case.segments
@@ -162,7 +167,7 @@ def test_a_hostile_translator_breaks_no_file(case: Case, seed: int) -> None:
         assert again(case, new) == new
     else:
         assert len(case.parse(new).segments) == case.segments
-        assert run(case, translator, new)[0] == new
+        assert run(case, translator, new, replacing=ALL)[0] == new
 
 
 @every_format
@@ -237,7 +242,7 @@ def test_the_memory_reaches_the_file(case: Case, tmp_path: Path) -> None:
     source = text_of(segments[place].source)
     with TranslationMemory.create(tmp_path / "a.tm", source_language="en", target_language="de") as memory:
         memory.add(source.strip(), source.strip().upper())
-        new, counts = run(case, Pretend(str.lower, memory=MemoryGuide(memory)))
+        new, counts = run(case, Pretend(str.lower, memory=MemoryGuide(memory)), replacing=ALL)
     assert counts.remembered or counts.ways["memory"]
     assert texts(case, new)[place] == source.upper()
 
@@ -252,10 +257,10 @@ class Unsure(Pretend):
 
 @every_format
 def test_unused_terms_are_doubts_and_marked_in_the_file(case: Case) -> None:
-    new, counts = run(case, Unsure(str.upper))
+    new, counts = run(case, Unsure(str.upper), replacing=ALL)
     assert counts.doubtful == sum(any(map(str.isalpha, text)) for text in texts(case, new))
     if case.done is not None:
-        assert {one.state for one in case.parse(new).segments} == {Status.DOUBTFUL}
+        assert {one.state for one in case.parse(new).segments} <= MARKED
         assert "term not used: boat → Boot".encode() in new
 
 
@@ -267,26 +272,68 @@ def test_doubts_are_marked_and_replaced(case: Case) -> None:
 
     clean = rendered(case.data)
     once = rendered(case.data, "number differs", "too <long>")
-    assert {one.state for one in case.parse(once).segments} == {Status.DOUBTFUL}
+    assert {one.state for one in case.parse(once).segments} <= MARKED
     assert rendered(once, "number differs", "too <long>") == once
     twice = rendered(once, "name differs")
     assert b"name differs" in twice
     assert b"number differs" not in twice
     assert {one.state for one in case.parse(clean).segments} == {Status.DONE}
-    assert rendered(twice, change=in_upper_case) == rendered(case.data, change=in_upper_case)
+    new = rendered(twice, change=in_upper_case)
+    assert b"name differs" not in new
+    assert texts(case, new) == texts(case, rendered(case.data, change=in_upper_case))
+    assert {one.state for one in case.parse(new).segments} == {Status.DONE}
 
 
 @two_languages
 def test_translations_by_people_stay(case: Case) -> None:
-    new, counts = run(case, Pretend(str.upper), only_untranslated=True)
-    assert counts.translated == case.segments - len(case.done or ())
+    new, counts = run(case, Pretend(str.upper))
+    done = len(case.done or ())
+    assert (counts.filled, counts.replaced, counts.kept) == (case.segments - done, 0, done)
     assert set(case.done or ()) <= set(texts(case, new))
     assert all(one.state is Status.DONE for one in case.parse(new).segments)
-    assert run(case, Pretend(str.lower), new, only_untranslated=True)[0] == new
+    assert run(case, Pretend(str.lower), new)[0] == new
+
+
+@pytest.mark.parametrize("flag", ["", "retranslate", "approved", "final", "locked"])
+@pytest.mark.parametrize(
+    ("case", "file", "when"),
+    [pytest.param(case, *one, id=f"{case.name} {n}") for case in CASES for n, one in enumerate(case.states)],
+)
+def test_only_the_flag_of_a_state_replaces_its_translation(
+    case: Case, file: str, when: str, flag: str
+) -> None:
+    """A draft stays as a comment, and a doubtful translation is marked."""
+    data, replacing = file.encode(), Replacing(**dict.fromkeys(flag.split(), True))
+    new, counts = run(case, Pretend(str.upper), data, replacing=replacing)
+    draft = when == "always"
+    wanted = draft or when == flag
+    assert texts(case, new) == (["ONE BOAT"] if wanted else ["Ein Kahn"])
+    assert (counts.replaced, counts.kept) == (int(bool(wanted)), int(not wanted))
+    if not wanted:
+        assert new == data
+        return
+    assert b"Ein Kahn" in new or not draft
+    assert [(one.state, one.guards - {"locked"}) for one in case.parse(new).segments] == [
+        (Status.DONE, frozenset())
+    ]
+    marked, counts = run(case, Unsure(str.upper), data, replacing=replacing)
+    assert counts.doubtful == 1
+    assert [one.state in MARKED for one in case.parse(marked).segments] == [True]
+    assert b"Ein Kahn" in marked or not draft
+    again, _ = run(case, Pretend(str.lower), marked)
+    assert b"Ein Kahn" in again or not draft  # also after another run
+    assert run(case, Unsure(str.upper), marked, replacing=replacing)[0] == marked
+
+
+@two_languages
+def test_all_flags_together_replace_every_translation(case: Case) -> None:
+    for file, _ in case.states:
+        assert texts(case, run(case, Pretend(str.upper), file.encode(), replacing=ALL)[0]) == ["ONE BOAT"]
 
 
 @every_format
 def test_counts_say_what_happened(case: Case) -> None:
-    _, counts = run(case, Pretend(lambda word: word.replace("5", "6").replace("3", "4").replace("2", "7")))
+    change = lambda word: word.replace("5", "6").replace("3", "4").replace("2", "7")  # noqa: E731
+    _, counts = run(case, Pretend(change), replacing=ALL)
     assert (counts.segments, counts.translated, counts.remembered) == (case.segments, case.segments, 0)
     assert 1 <= counts.doubtful <= case.segments

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.documents import files
-from dragoman.documents.files import Outcome, tasks_of, translate_file, translate_files
+from dragoman.documents.files import Outcome, left_out_of, tasks_of, translate_file, translate_files
 from dragoman.documents.formats import FORMATS
 from dragoman.translation.translator import Translator
 from tests.documents.pretend import Pretend
@@ -74,6 +74,33 @@ def test_a_folder_in_the_place_of_a_translation_is_refused(folder: Path, tmp_pat
     task.output.mkdir(parents=True)
     with pytest.raises(ConfigError, match="is a folder"):
         tasks_of([folder], tmp_path / "new")
+
+
+def test_files_of_other_formats_are_named_but_for_hidden_and_translated_ones(folder: Path) -> None:
+    (folder / ".git").mkdir()
+    for name in (".git/HEAD", ".hidden", "b.po", "below/c.bin"):
+        (folder / name).write_text("x")
+    (folder / "link").symlink_to(folder / "below", target_is_directory=True)
+    (folder / "gone.txt").symlink_to(folder / "nowhere")
+    output = folder / "out"
+    for _ in range(2):
+        tasks = tasks_of([folder], output, FORMATS["text"])
+        left_out = left_out_of([folder, folder / "a.txt"], tasks, output)
+        names = [str(path.relative_to(folder)) for path in left_out]
+        assert names == ["b.po", "gone.txt", "link", "picture.png", "below/c.bin"]
+        translate_files(cast("Translator", Pretend()), tasks)
+
+
+def test_translations_of_the_file_stay_unless_asked(tmp_path: Path) -> None:
+    source, new = tmp_path / "a.po", tmp_path / "b.po"
+    source.write_text('msgid "a"\nmsgstr "Eins"\n\nmsgid "b"\nmsgstr ""\n')
+    translator = cast("Translator", Pretend(str.upper))
+    for only_untranslated in (False, True):  # of an earlier version
+        counts = translate_file(translator, source, new, only_untranslated=only_untranslated).counts
+        assert (counts.filled, counts.kept, counts.translated) == (1, 1, 1)
+        assert 'msgstr "Eins"' in new.read_text()
+    assert translate_file(translator, source, new, retranslate=True).counts.replaced == 1
+    assert 'msgstr "A"' in new.read_text()
 
 
 def test_an_error_keeps_nothing_from_the_others(folder: Path, tmp_path: Path) -> None:

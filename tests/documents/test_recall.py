@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -10,7 +11,7 @@ import pytest
 
 from dragoman.documents.edits import decode_file
 from dragoman.documents.formats import Languages, format_named
-from dragoman.documents.segment import Code, Content, Result, Segment, Status
+from dragoman.documents.segment import Code, Content, Replacing, Result, Segment, Status
 from dragoman.documents.translate import Counts, translate_document, translate_segments
 from dragoman.translation.memory.store import TranslationMemory
 from dragoman.translation.translator import Translator
@@ -74,6 +75,43 @@ def test_placeholders_in_text_must_be_the_same(memory: TranslationMemory, source
     assert content(remembering(memory), source) == (whole,)
 
 
+@pytest.mark.parametrize("pieces", [0, 3])
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("The dog sleeps.", "Der Hund {0} schläft."),
+        ("The dog eats {0}.", "Der Hund frisst."),
+        ("The dog eats {0}.", "Der Hund frisst {1}."),
+        ("The dog eats {0}.", "Der Hund {0} frisst {0}."),
+        ("The dog <b>eats</b> now.", "Der Hund frisst."),
+        ("The dog eats now.", "Der Hund <i>frisst</i>."),
+        ("From %s to %s now", "Von %s"),
+        ("Save it. The dog eats {0}.", "Sichern. Der Hund frisst."),
+    ],
+)
+def test_an_entry_with_other_placeholders_or_tags_is_never_used(
+    memory: TranslationMemory, source: str, target: str, links: bool, pieces: int
+) -> None:
+    """Not for the whole, a sentence, or a part, however the placeholders are then kept."""
+    for text in (source, source.replace("Save it. ", ""), "The dog eats", "the dog eats {0}."):
+        memory.add(text, target)
+    translator = remembering(memory, links=links, pieces=pieces)
+    (result,), _ = translated(translator, Segment((source,), "line 1"))
+    assert result is not None
+    text = "".join(one if isinstance(one, str) else one.text for one in result.content)
+    assert re.sub(r"\{0\}|%s|</?b>", "", text) == re.sub(r"\{0\}|%s|</?b>", "", source).upper()
+    assert re.findall(r"\{\d\}|%s|</?\w>", text) == re.findall(r"\{\d\}|%s|</?\w>", source)
+    assert not result.is_remembered
+
+
+def test_what_is_similar_still_helps_where_the_entry_cannot(memory: TranslationMemory) -> None:
+    memory.add("The dog eats {0}.", "Der Hund frisst.")
+    memory.add("The dog eats {0} now.", "Der Hund frisst jetzt {0}.")
+    found = content(remembering(memory), "The dog eats {0} now.")
+    assert found == ("Der Hund frisst jetzt {0}.",)
+
+
 def test_placeholders_in_order_must_keep_it_within_a_sentence(memory: TranslationMemory) -> None:
     memory.add("Copy %(a)s to %(b)s.", "Nach %(b)s wird %(a)s kopiert.")
     found = content(remembering(memory), "Copy %(a)s to %(b)s. Really.", flags=("python-format",))
@@ -132,13 +170,11 @@ def test_what_is_similar_is_offered(memory: TranslationMemory) -> None:
 def test_only_untranslated_segments_are_looked_up(memory: TranslationMemory) -> None:
     memory.add("Row", "Zeile")
     done = Segment(("Row",), "line 1", target=("Reihe",), state=Status.DONE)
-    (kept, new), _ = translated(
-        remembering(memory), done, Segment(("Row",), "line 2"), only_untranslated=True
-    )
+    (kept, new), _ = translated(remembering(memory), done, Segment(("Row",), "line 2"))
     assert kept is None
     assert new is not None
     assert new.content == ("Zeile",)
-    (again,), _ = translated(remembering(memory), done)
+    (again,), _ = translated(remembering(memory), done, replacing=Replacing(retranslate=True))
     assert again is not None
     assert again.content == ("Zeile",)
 

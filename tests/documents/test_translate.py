@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.documents.flat import as_written, flatten, with_found
-from dragoman.documents.segment import Code, Content, Result, Segment, Status, text_of
+from dragoman.documents.segment import Code, Content, Guard, Replacing, Result, Segment, Status, text_of
 from dragoman.documents.translate import translate_lines, translate_segments
 from dragoman.text.checks.faults import Fault
 from dragoman.text.checks.placeholders import find_placeholders
@@ -86,18 +86,49 @@ def test_every_sentence_of_a_message_for_a_program_is_strict() -> None:
     assert free.content == ("It is 50%.",)
 
 
-def test_only_what_has_no_translation_is_translated_if_asked() -> None:
+LOCKED: frozenset[Guard] = frozenset(("approved", "locked"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "wanted"),
+    [
+        ("", "missing, draft"),
+        ("retranslate", "missing, draft, doubtful, done"),
+        ("final", "missing, draft, final"),
+        ("approved", "missing, draft"),
+        ("approved locked", "missing, draft, both, empty"),
+        ("retranslate final", "missing, draft, doubtful, done, final"),
+    ],
+)
+def test_what_people_translated_stays_unless_asked(flags: str, wanted: str) -> None:
+    segments = {
+        "missing": Segment(("a",), "1"),
+        "draft": Segment(("b",), "2", target=("B",), state=Status.DRAFT),
+        "doubtful": Segment(("c",), "3", target=("C",), state=Status.DOUBTFUL),
+        "done": Segment(("d",), "4", target=("D",), state=Status.DONE),
+        "final": Segment(("e",), "5", target=("E",), state=Status.DONE, guards=frozenset(("final",))),
+        "both": Segment(("f",), "6", target=("F",), state=Status.DRAFT, guards=LOCKED),
+        "empty": Segment(("g",), "7", guards=LOCKED),
+    }
+    replacing = Replacing(**dict.fromkeys(flags.split(), True))
+    new = results(Pretend(), *segments.values(), replacing=replacing)
+    assert ", ".join(name for name, one in zip(segments, new, strict=True) if one) == wanted
+
+
+def test_counts_say_what_became_of_the_translations_of_the_file() -> None:
+    done, draft = Status.DONE, Status.DRAFT
     segments = [
         Segment(("a",), "1"),
-        Segment(("b",), "2", target=("B",), state=Status.DONE),
-        Segment(("c",), "3", target=("C",), state=Status.DOUBTFUL),
+        Segment(("b",), "2", target=("b",), state=draft),  # a copy of the source
+        Segment(("c",), "3", target=("x",), state=draft),
+        Segment(("d",), "4", target=("D",), state=draft),  # nothing new
+        Segment(("e",), "5", target=("E",), state=done),
+        Segment(("la la la la",), "6"),
     ]
-    assert [bool(one) for one in results(Pretend(), *segments)] == [True, True, True]
-    assert [bool(one) for one in results(Pretend(), *segments, only_untranslated=True)] == [
-        True,
-        False,
-        False,
-    ]
+    translator = Pretend(lambda word: "na na na na na" * 9 if word == "la" else word.upper())
+    _, counts = translate_segments(cast("Translator", translator), segments)
+    assert (counts.filled, counts.replaced, counts.kept, counts.left_out) == (2, 1, 2, 1)
+    assert (counts.segments, counts.translated) == (6, 3)
 
 
 def test_lines_are_translated_as_they_come() -> None:

@@ -76,11 +76,13 @@ def changed_inputs(begun: Mapping[str, object], now: Mapping[str, object]) -> li
     """Return the names of the inputs that differ.
 
     An option that only `begun` has does not count: an earlier version noted options of other kinds of input,
-    too. A file that only `begun` has is a digest, and counts.
+    too. A file that only `begun` has is a digest, and counts. Nor does an option that only `now` has, if it
+    is not set: an earlier version did not have it.
     """
     gone = {name for name in begun.keys() - now.keys() if name.startswith("--")}
     options = {name for name in gone if not _DIGEST.fullmatch(str(begun[name]))}
-    names = (begun.keys() | now.keys()) - options
+    unset = {name for name in now.keys() - begun.keys() if now[name] in ("False", "None")}
+    names = (begun.keys() | now.keys()) - options - unset
     return sorted(name for name in names if begun.get(name) != now.get(name))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.base.files import write_whole
 from dragoman.base.jobs import Journal
 from dragoman.documents.formats import Format, Languages, document_format, format_named, format_of_name
-from dragoman.documents.segment import text_of
+from dragoman.documents.segment import Replacing, text_of
 from dragoman.documents.translate import Counts, translate_document
 from dragoman.text.guidance import Match
 from dragoman.translation.search.options import Decoding
@@ -46,6 +46,7 @@ class Outcome:
     doubts: list[Doubt] = field(default_factory=list)
     offers: list[Doubt] = field(default_factory=list)  # without reasons, but with a match
     failed: list[tuple[Path, DragomanError]] = field(default_factory=list)
+    left_out: list[Path] = field(default_factory=list)  # files of a folder, see `left_out_of`
 
     def add(self, other: Outcome) -> None:
         """Count in the outcome of another file."""
@@ -65,7 +66,10 @@ class Outcome:
     @staticmethod
     def of_table(table: dict[str, Any]) -> Outcome:
         """Return the outcome that `to_table` wrote."""
-        counts = Counts(**{**table["counts"], "ways": Counter(table["counts"]["ways"])})
+        values = dict(table["counts"])
+        if "translated" in values:  # as version 0.1 noted it, which replaced every translation
+            values["filled"] = values.pop("translated")
+        counts = Counts(**{**values, "ways": Counter(values["ways"])})
         return Outcome(counts, [*map(_doubt, table["doubts"])], [*map(_doubt, table["offers"])])
 
 
@@ -127,16 +131,38 @@ def tasks_of(
 def _of_folder(
     folder: Path, output: Path | None, format: Format | None, wanted: Callable[[Path], bool] | None
 ) -> Iterator[Task]:
+    for path in _files(folder, output):
+        relative = path.relative_to(folder)
+        known = None if wanted else format_of_name(path)
+        chosen = wanted(relative) if wanted else known is not None and format in (None, known)
+        if chosen and path.is_file():
+            yield Task(path, None if output is None else output / relative, known)
+
+
+def _files(folder: Path, output: Path | None) -> Iterator[Path]:
+    """What is in a folder and below, without folders and without an output folder inside."""
     for place, folders, names in os.walk(folder):
         folders.sort()
-        for name in sorted(names):
+        links = [name for name in folders if os.path.islink(Path(place, name))]  # which are not followed
+        for name in sorted([*names, *links]):
             path = Path(place, name)
-            relative = path.relative_to(folder)
-            known = None if wanted else format_of_name(path)
-            chosen = wanted(relative) if wanted else known is not None and format in (None, known)
-            inside = output is not None and _inside(output, folder) and _inside(path, output)
-            if chosen and path.is_file() and not inside:
-                yield Task(path, None if output is None else output / relative, known)
+            if output is None or not (_inside(output, folder) and _inside(path, output)):
+                yield path
+
+
+def left_out_of(paths: Iterable[Path], tasks: Iterable[Task], output: Path | None) -> list[Path]:
+    """Return the files in folders that no task reads, but for hidden ones.
+
+    Their format is unknown or another one, or they are links to folders.
+    """
+    read = {task.source for task in tasks}
+    return [
+        path
+        for folder in paths
+        if folder.is_dir()
+        for path in _files(folder, output)
+        if path not in read and not any(name.startswith(".") for name in path.relative_to(folder).parts)
+    ]
 
 
 def _inside(path: Path, folder: Path) -> bool:
@@ -176,16 +202,23 @@ def translate_file(
     decoding: Decoding | None = None,
     *,
     format: str | None = None,
+    retranslate: bool = False,
+    approved: bool = False,
+    final: bool = False,
+    locked: bool = False,
     only_untranslated: bool = False,
 ) -> Outcome:
     """Translate one document. `format` is a name of `FORMATS`; by default the file decides.
 
-    With `only_untranslated`, existing translations in the file stay. Raises DataError if the file cannot be
-    read, and writes nothing then; ConfigError for an unknown format or if `output` is the source.
+    Translations that the file has stay, unless they are fuzzy or new. `retranslate` replaces them, and
+    `approved`, `final` and `locked` those in that state. `only_untranslated` was the name of this default,
+    and has no effect. Raises DataError if the file cannot be read, and writes nothing then; ConfigError for
+    an unknown format or if `output` is the source.
     """
+    replacing = Replacing(retranslate=retranslate, approved=approved, final=final, locked=locked)
     known = None if format is None else format_named(format)
     tasks = tasks_of([Path(source)], Path(output), known)
-    outcome = translate_files(translator, tasks, decoding, only_untranslated=only_untranslated)
+    outcome = translate_files(translator, tasks, decoding, replacing=replacing)
     for _, error in outcome.failed:
         raise error
     return outcome
@@ -196,7 +229,7 @@ def translate_files(
     tasks: Sequence[Task],
     decoding: Decoding | None = None,
     *,
-    only_untranslated: bool = False,
+    replacing: Replacing | None = None,
     write: Callable[[bytes], object] | None = None,
     say: Callable[[str], None] = lambda text: None,
     journal: Journal | None = None,
@@ -211,8 +244,7 @@ def translate_files(
         say(f"translating {task.source}" + (f", {number} of {len(tasks)}" if len(tasks) > 1 else ""))
         try:
             outcome.add(
-                _finished(task, journal)
-                or _translate(translator, task, decoding, only_untranslated, write, journal)
+                _finished(task, journal) or _translate(translator, task, decoding, replacing, write, journal)
             )
         except (DataError, OSError) as error:
             outcome.failed.append(
@@ -225,7 +257,7 @@ def _translate(
     translator: Translator,
     task: Task,
     decoding: Decoding | None,
-    only_untranslated: bool,
+    replacing: Replacing | None,
     write: Callable[[bytes], object] | None,
     journal: Journal | None,
 ) -> Outcome:
@@ -235,9 +267,7 @@ def _translate(
     try:
         format = task.format or document_format(task.source, data)
         document = format.parse(data, languages)
-        new, results, counts = translate_document(
-            translator, document, decoding, only_untranslated=only_untranslated
-        )
+        new, results, counts = translate_document(translator, document, decoding, replacing=replacing)
         _read_back(format, new, languages)
     except DataError as error:
         raise DataError(f"{task.source}: {error}", hint=error.hint) from error
@@ -245,6 +275,7 @@ def _translate(
         write_whole(task.output, new)
     elif write is not None:
         write(new)
+    counts.marked = counts.doubtful if format.bilingual else 0
     outcome = Outcome(counts)
     for segment, result in zip(document.segments, results, strict=True):
         if result is None or result.is_remembered or not (result.doubts or result.match):

@@ -35,6 +35,7 @@ class Format:
     title: str
     suffixes: tuple[str, ...]
     module: str
+    bilingual: bool = False  # it holds translations with their states, and can mark one
 
     def parse(self, data: bytes, languages: Languages) -> Document:
         """Read a document. Raises DataError, which names the line, if it is damaged or unsafe."""
@@ -48,9 +49,9 @@ FORMATS = {
         Format("text", "Text by paragraphs", (".txt", ".text"), "markup.text"),
         Format("markdown", "Markdown", (".md", ".markdown"), "markup.markdown.markdown"),
         Format("html", "HTML", (".html", ".htm", ".xhtml"), "markup.html.html"),
-        Format("po", "Gettext", (".po", ".pot"), "gettext.po"),
-        Format("xliff", "XLIFF 1.2 and 2", (".xlf", ".xliff"), "xliff.xliff"),
-        Format("tmx", "Translation memory exchange", (".tmx",), "xliff.tmx"),
+        Format("po", "Gettext", (".po", ".pot"), "gettext.po", bilingual=True),
+        Format("xliff", "XLIFF 1.2 and 2", (".xlf", ".xliff"), "xliff.xliff", bilingual=True),
+        Format("tmx", "Translation memory exchange", (".tmx",), "xliff.tmx", bilingual=True),
         Format("srt", "SubRip subtitles", (".srt",), "subtitles.subtitles"),
         Format("vtt", "WebVTT subtitles", (".vtt",), "subtitles.subtitles"),
         Format("json", "JSON and ARB strings", (".json", ".arb"), "strings.json"),

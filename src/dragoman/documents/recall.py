@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from dragoman.documents.checks import loses_codes
 from dragoman.documents.flat import as_written, with_found
-from dragoman.documents.segment import Code, Content, Result, Segment, text_of
+from dragoman.documents.segment import Code, Content, Result, Segment, spelled, text_of
 from dragoman.text.guidance import Match
 from dragoman.translation.memory.store import MemoryGuide, TranslationMemory
 
@@ -26,7 +26,7 @@ def recall(memory: TranslationMemory, segment: Segment) -> Result | None:
         (segment.source, (), ()),
         (inner, segment.source[:lead], segment.source[end:]),
     ):
-        text = _as_text(content)
+        text = spelled(content)
         match = memory.exact(text) if text.strip() else None
         if match is None or match.source.count("\n") != text.strip().count("\n"):
             continue
@@ -45,10 +45,6 @@ def offer(guide: MemoryGuide, segment: Segment) -> Match | None:
 
 def _is_tag(one: str | Code) -> bool:
     return isinstance(one, Code) and one.kind != "placeholder"
-
-
-def _as_text(content: Sequence[str | Code]) -> str:
-    return "".join(one if isinstance(one, str) else one.text for one in content)
 
 
 def _spaced_as(text: str, target: str) -> str:

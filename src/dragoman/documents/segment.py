@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal, Protocol, TypeVar
+from typing import Annotated, Literal, Protocol, TypeVar
 
+from dragoman.base.options import Option, Options
 from dragoman.text.guidance import Match
 
 Owner = TypeVar("Owner")
@@ -42,6 +43,11 @@ def text_of(content: Content) -> str:
     )
 
 
+def spelled(content: Iterable[str | Code]) -> str:
+    """The text of a segment with its tags and placeholders as the file writes them."""
+    return "".join(one if isinstance(one, str) else one.text for one in content)
+
+
 def merged(parts: Iterable[str | Code]) -> Content:
     """The same content without empty strings and without two strings in a row."""
     found: list[str | Code] = []
@@ -54,11 +60,33 @@ def merged(parts: Iterable[str | Code]) -> Content:
 
 
 class Status(Enum):
-    """The state of an existing translation in a file."""
+    """The state of a translation in a file. Each format maps its own states to these."""
 
-    MISSING = "missing"
-    DOUBTFUL = "doubtful"  # fuzzy, or to be reviewed
+    MISSING = "missing"  # no text
+    DRAFT = "draft"  # text that counts as not yet translated: fuzzy, new
+    DOUBTFUL = "doubtful"  # to be reviewed, or not approved
     DONE = "done"
+
+
+Guard = Literal["approved", "final", "locked"]  # a state that only the flag of its name lets change
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replacing(Options):
+    """The translations of a file that are replaced. By default only drafts are; missing ones are filled."""
+
+    retranslate: Annotated[
+        bool, Option("Replace the translations that the file has, but no approved, final or locked ones.")
+    ] = False
+    approved: Annotated[bool, Option("Replace approved translations.")] = False
+    final: Annotated[bool, Option("Replace translations in a final state.")] = False
+    locked: Annotated[bool, Option("Replace locked translations.")] = False
+
+    def wants(self, segment: Segment) -> bool:
+        """Whether a segment is translated. One with guards needs the flag of each, also if it is empty."""
+        if segment.guards:
+            return all(getattr(self, guard) for guard in segment.guards)
+        return self.retranslate or segment.state in (Status.MISSING, Status.DRAFT)
 
 
 @dataclass(frozen=True)
@@ -69,6 +97,7 @@ class Segment:
     where: str  # for messages: "line 12"
     target: Content | None = None  # the translation that the file has, if its format holds both languages
     state: Status = Status.MISSING
+    guards: frozenset[Guard] = frozenset()
     context: str = ""  # distinguishes equal segments: the context of a message, the key of a string
     note: str = ""  # from its authors to translators
     flags: tuple[str, ...] = ()  # how its placeholders are written, as gettext says: "c-format"
@@ -86,6 +115,16 @@ class Result:
     def is_remembered(self) -> bool:
         """Whether it is the translation of the memory."""
         return self.match is not None and self.match.exact
+
+
+def replaced_draft(segment: Segment, result: Result) -> str:
+    """The text of a draft that a result replaces, which the file keeps as a comment, or "".
+
+    A copy of the source is no draft of a person.
+    """
+    old = spelled(segment.target or ()) if segment.state is Status.DRAFT else ""
+    same = old.strip() in (spelled(segment.source).strip(), spelled(result.content).strip())
+    return "" if same else old.strip()
 
 
 def dealt(
@@ -117,8 +156,9 @@ class Document(Protocol):
     def render(self, results: list[Result | None]) -> bytes:
         """Return the file with these translations, one for each segment; None leaves a segment as it is.
 
-        Without results, and if every result equals what the file has, this is the file byte for byte.
-        Formats that can mark a translation as doubtful do so where a result has doubts. A format that cannot
-        write some translation leaves its segment as it is, and lists it in an attribute `kept`.
+        Without results, and if every result equals what the file has, this is the file byte for byte, but
+        for drafts: a result ends this state. Formats that hold translations mark one where its result has
+        doubts, and keep each `replaced_draft` as a comment. A format that cannot write some translation
+        leaves its segment as it is, and lists it in an attribute `kept`.
         """
         ...

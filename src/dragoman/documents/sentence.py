@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
@@ -24,6 +25,7 @@ from dragoman.text.checks.loops import is_invention, loops
 from dragoman.text.checks.placeholders import find_placeholders, has_language, mask
 from dragoman.text.spans import Span
 from dragoman.text.tokenizers.reserved import pieces
+from dragoman.translation.memory.store import MemoryGuide
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
@@ -74,7 +76,12 @@ class Sentences:
     """Translates sentences with one translator and its options."""
 
     def __init__(self, translator: Translator, decoding: Decoding) -> None:
-        self._translator = translator
+        self._translator = self._after_memory = translator
+        if (guide := translator.memory) is not None:  # which refused translations must not come from again
+            self._after_memory = copy(translator)
+            self._after_memory.memory = MemoryGuide(
+                guide.memory, least=guide.least, reads=guide.reads, exact=False
+            )
         self._decoding = replace(decoding, n_best=1)
         beam = None if decoding.beam is None else max(decoding.beam, 4)
         self._again = replace(self._decoding, no_repeat_ngram=3, beam=beam, n_best=4)
@@ -94,7 +101,7 @@ class Sentences:
         """With the translation that a memory has for the whole sentence."""
         guide = self._translator.memory
         known = [one for one in sentences if guide and guide.memory.exact(one.text)]
-        found = dict(zip(known, self._search(known, calm=False), strict=True))
+        found = dict(zip(known, self._search(known, remembered=True), strict=True))
         return [_taken_over(one, found[one]) if one in found else None for one in sentences]
 
     def _with_pieces(self, sentences: list[Sentence]) -> list[Translated | None]:
@@ -132,15 +139,16 @@ class Sentences:
         ]
 
     def _search(
-        self, sentences: Sequence[Sentence], decoding: Decoding | None = None, *, calm: bool = True
+        self, sentences: Sequence[Sentence], decoding: Decoding | None = None, *, remembered: bool = False
     ) -> list[Translation]:
-        """Translate, with word alignment where it is needed. `calm` takes capitals away first."""
+        """Translate, with word alignment where it is needed: `remembered` as they are, else in lower case."""
+        translator = self._translator if remembered else self._after_memory
         found: dict[int, Translation] = {}
         for aligned in (False, True):
             numbers = [n for n, one in enumerate(sentences) if (one.aligned or bool(one.kept)) == aligned]
             how = replace(decoding or self._decoding, alignment=aligned and self._aligns)
-            lines = [_calm(sentences[n]) if calm else sentences[n].text for n in numbers]
-            done = self._translator.translate(lines, how)
+            lines = [sentences[n].text if remembered else _calm(sentences[n]) for n in numbers]
+            done = translator.translate(lines, how)
             found.update(zip(numbers, done, strict=True))
         return [found[number] for number in range(len(sentences))]
 

@@ -10,7 +10,7 @@ from itertools import islice
 from dragoman.documents.checks import doubts
 from dragoman.documents.flat import Flat, as_written, flatten, parts, unflatten, with_found
 from dragoman.documents.recall import offer, recall
-from dragoman.documents.segment import Code, Content, Document, Result, Segment, Status
+from dragoman.documents.segment import Code, Content, Document, Replacing, Result, Segment, Status, spelled
 from dragoman.documents.sentence import Sentence, Sentences, Translated
 from dragoman.documents.tags import Link, place
 from dragoman.text.segmenter import segment_text
@@ -22,18 +22,41 @@ from dragoman.translation.translator import Translator
 class Counts:
     """Counts of the segments of a document, or of several."""
 
-    segments: int = 0
-    translated: int = 0  # the others were left as they are
-    remembered: int = 0  # of them taken from a translation memory
+    segments: int = 0  # the sum of the next four
+    filled: int = 0
+    replaced: int = 0  # another text than a copy of the source
+    kept: int = 0  # the file had this text
+    left_out: int = 0  # not translated: the source is copied, or the file is as it was
+    remembered: int = 0  # taken from a translation memory
     doubtful: int = 0
+    marked: int = 0  # of them marked in the file
     ways: Counter[str] = field(default_factory=Counter)  # sentences by the way of their placeholders
 
+    @property
+    def translated(self) -> int:
+        return self.filled + self.replaced
+
     def add(self, other: Counts) -> None:
-        self.segments += other.segments
-        self.translated += other.translated
-        self.remembered += other.remembered
-        self.doubtful += other.doubtful
-        self.ways += other.ways
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+
+    def count(self, segment: Segment, result: Result | None) -> None:
+        """Count a segment in."""
+        self.segments += 1
+        if result is None:
+            self.kept += 1
+            return
+        self.remembered += result.is_remembered
+        self.doubtful += bool(result.doubts)
+        old = None if segment.target is None else spelled(segment.target)
+        if _is_stuck(result.doubts):
+            self.left_out += 1
+        elif segment.state is Status.MISSING or old == spelled(segment.source):
+            self.filled += 1
+        elif old == spelled(result.content):
+            self.kept += 1
+        else:
+            self.replaced += 1
 
 
 def translate_segments(
@@ -41,14 +64,15 @@ def translate_segments(
     segments: Sequence[Segment],
     decoding: Decoding | None = None,
     *,
-    only_untranslated: bool = False,
+    replacing: Replacing | None = None,
 ) -> tuple[list[Result | None], Counts]:
-    """Return a result for each segment: None for one without language, or with an existing translation.
+    """Return a result for each segment: None for one whose translation stays, see `Replacing`.
 
     A segment without a translation gets one in any case, if only a copy: a message of placeholders alone,
-    for instance. With `only_untranslated`, existing translations in a file stay, doubtful ones too.
+    for instance.
     """
-    wanted = [one if _wanted(one, only_untranslated) else None for one in segments]
+    wants = (replacing or Replacing()).wants
+    wanted = [one if wants(one) else None for one in segments]
     guide = translator.memory
     recalled = [recall(guide.memory, one) if guide and one else None for one in wanted]
     asked = [None if known else one for one, known in zip(wanted, recalled, strict=True)]
@@ -56,24 +80,22 @@ def translate_segments(
     plans = [None if one is None else _Plan(one, languages) for one in asked]
     sentences = [sentence for plan in plans if plan for sentence in plan.sentences]
     answers = iter(Sentences(translator, decoding or Decoding()).translate(sentences))
-    counts = Counts(segments=len(segments))
+    counts = Counts()
     results: list[Result | None] = []
     for plan, segment, known in zip(plans, asked, recalled, strict=True):
         if plan is None or segment is None:
             results.append(known)
-            counts.translated += known is not None
-            counts.remembered += known is not None
             continue
         own = [next(answers) for _ in plan.sentences]
         content = plan.content(own)
         reasons = [*(doubt for answer in own for doubt in answer.doubts), *plan.doubts(content)]
-        if any(reason.startswith("not translated") for reason in reasons):  # so the source is copied
+        if _is_stuck(reasons):  # so the source is copied
             reasons = [reason for reason in reasons if not reason.startswith("copied")]
         match = offer(guide, segment) if guide else None
         results.append(Result(content, tuple(dict.fromkeys(reasons)), match))
-        counts.translated += 1
-        counts.doubtful += bool(reasons)
         counts.ways.update(answer.way for answer in own)
+    for one, result in zip(segments, results, strict=True):
+        counts.count(one, result)
     return results, counts
 
 
@@ -93,23 +115,22 @@ def translate_document(
     document: Document,
     decoding: Decoding | None = None,
     *,
-    only_untranslated: bool = False,
+    replacing: Replacing | None = None,
 ) -> tuple[bytes, list[Result | None], Counts]:
     """Return the translated file, with the result of each segment. See `translate_segments`."""
-    results, counts = translate_segments(
-        translator, document.segments, decoding, only_untranslated=only_untranslated
-    )
+    results, first = translate_segments(translator, document.segments, decoding, replacing=replacing)
     new = document.render(results)
+    counts = Counts(ways=first.ways)
     for number, segment in enumerate(document.segments):
         if any(segment is one for one in getattr(document, "kept", ())):
-            known = results[number]
-            counts.doubtful += known is None or not known.doubts
             results[number] = Result(segment.source, ("not translated: it would change the structure",))
+        counts.count(segment, results[number])
     return new, results, counts
 
 
-def _wanted(segment: Segment, only_untranslated: bool) -> bool:
-    return segment.state is Status.MISSING or not only_untranslated
+def _is_stuck(doubts: Iterable[str]) -> bool:
+    """Whether the source was copied, for lack of a translation."""
+    return any(doubt.startswith("not translated") for doubt in doubts)
 
 
 class _Plan:

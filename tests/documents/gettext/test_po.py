@@ -71,7 +71,7 @@ def test_segments_say_what_the_file_says() -> None:
 
     assert sign.source == ("The ship leaves at %s.",)
     assert sign.target == ("Das Schiff fährt um %s.",)
-    assert (sign.state, sign.context, sign.flags) == (Status.DOUBTFUL, "sign", ("c-format",))
+    assert (sign.state, sign.context, sign.flags) == (Status.DRAFT, "sign", ("c-format",))
     assert sign.note == "Shown at night.\nAnd by day."
     assert sign.where == "line 15"
     assert (one.source, one.target, one.state) == (("One ship",), ("Ein Schiff",), Status.DONE)
@@ -91,7 +91,32 @@ def test_a_result_without_doubts_ends_the_fuzzy_state() -> None:
         "#, fuzzy, c-format", "#, c-format"
     ).replace('#| msgid "The ship leave"\n', "").replace("um %s.", "um %s ab.").replace(
         "Language: ", "Language: de"
+    ).replace("office.\n", 'office.\n# previous msgstr "Das Schiff fährt um %s."\n')
+
+
+def test_fuzzy_translations_that_are_replaced_stay_as_comments() -> None:
+    """One line each, as gettext escapes them, once; with the number of their form; also as others see it."""
+    entry = messages(
+        '#. Note.\n#, fuzzy\nmsgid "a\\n"\nmsgid_plural "b\\n"\nmsgstr[0] "c\\n"\nmsgstr[1] "\\"d\\"\\ne\\n"\n',
+        HEADER + FORMS,
     )
+    once = translate(entry, "A", "B")
+    comments = '# previous msgstr[0] "c"\n# previous msgstr[1] "\\"d\\"\\ne"\n#. Note.\n'
+    assert once == entry.replace("#. Note.\n#, fuzzy\n", comments).replace('"c', '"A', 2).replace(
+        '"A"', '"c"'
+    ).replace('[1] "\\"d\\"\\ne\\n"', '[1] "B\\n"')
+    assert [one.tcomment for one in polib.pofile(once)] == [
+        'previous msgstr[0] "c"\nprevious msgstr[1] "\\"d\\"\\ne"'
+    ]
+    assert read(once).segments[0].state is Status.DONE
+    again = translate(once.replace("#. Note.\n", "#. Note.\n#, fuzzy\n"), "c", "B")
+    assert again.count("previous msgstr[0]") == 2
+    assert again.count('previous msgstr[0] "c"') == 1
+
+
+def test_without_a_header_comments_stay_with_their_message() -> None:
+    new = polib.pofile(translate('#, fuzzy\nmsgid "a"\nmsgstr "b"\n', Result(("c",), ("why",))))
+    assert (new.header, new[0].tcomment) == ("", 'previous msgstr "b"\ndragoman: why')
 
 
 def test_doubts_are_a_flag_and_a_comment_that_do_not_pile_up() -> None:
@@ -99,7 +124,8 @@ def test_doubts_are_a_flag_and_a_comment_that_do_not_pile_up() -> None:
     once = translate(FILE, doubtful, doubtful, Result(("%d Boote",)), None)
 
     assert (
-        "# From the office.\n# dragoman: number differs: 1; a line\n#. Shown at night.\n#. And by day.\n"
+        '# From the office.\n# previous msgstr "Das Schiff fährt um %s."\n'
+        "# dragoman: number differs: 1; a line\n#. Shown at night.\n#. And by day.\n"
         '#: harbour.c:12\n#, fuzzy, c-format\n#| msgid "The ship leave"\nmsgctxt'
     ) in once
     assert (
@@ -120,7 +146,8 @@ def test_doubts_are_a_flag_and_a_comment_that_do_not_pile_up() -> None:
 
 def test_half_of_a_plural_leaves_its_flag() -> None:
     entry = messages('#, fuzzy\nmsgid "a"\nmsgid_plural "b"\nmsgstr[0] "c"\nmsgstr[1] "d"\n', HEADER + FORMS)
-    assert translate(entry, None, "e") == entry.replace('"d"', '"e"')
+    new = entry.replace('"d"', '"e"').replace("#, fuzzy", '# previous msgstr[1] "d"\n#, fuzzy')
+    assert translate(entry, None, "e") == new
     assert "fuzzy" not in translate(entry, "c", "e")
 
 

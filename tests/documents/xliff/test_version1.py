@@ -86,8 +86,8 @@ def test_translate_is_inherited() -> None:
         ("", "<target>Eins</target>", Status.DONE),
         (' approved="yes"', "<target>Eins</target>", Status.DONE),
         (' approved="no"', "<target>Eins</target>", Status.DOUBTFUL),
-        ("", '<target state="needs-translation">Eins</target>', Status.MISSING),
-        ("", '<target state="new">Eins</target>', Status.MISSING),
+        ("", '<target state="needs-translation">Eins</target>', Status.DRAFT),
+        ("", '<target state="new">Eins</target>', Status.DRAFT),
         ("", '<target state="needs-review-translation">Eins</target>', Status.DOUBTFUL),
         ("", '<target state="needs-l10n">Eins</target>', Status.DOUBTFUL),
         ("", '<target state-qualifier="mt-suggestion">Eins</target>', Status.DOUBTFUL),
@@ -137,6 +137,43 @@ SEGMENTED = (
     '<source>One. Two.</source>\n<seg-source><g id="9"><mrk mtype="seg" mid="1">One.</mrk> '
     '<mrk mtype="seg" mid="2">Two.</mrk></g></seg-source>'
 )
+
+
+def test_a_draft_that_is_replaced_stays_as_a_note() -> None:
+    draft = unit('<source>One <x id="1"/></source>\n<target state="new">Ein <x id="1"/> &amp; b</target>')
+    new = unit(
+        '<source>One <x id="1"/></source>\n<target state="translated">Eins</target>\n'
+        '<note from="dragoman: previous target">Ein &lt;x id="1"/&gt; &amp; b</note>'
+    )
+    assert texts(translated(draft, Result(("Eins",))).encode(), "note") == ['Ein <x id="1"/> & b']
+    assert translated(draft, Result(("Eins",))) == file(new).decode()
+    back = new.replace("translated", "new").replace("Eins", "Zwei")
+    assert texts(translated(back, Result(("Eins",))).encode(), "note") == ["Zwei", 'Ein <x id="1"/> & b']
+    [again] = parse(file(new), EN_DE).segments
+    assert again.note == ""
+    copy = unit('<source>One</source>\n<target state="new">One</target>')
+    assert "note" not in translated(copy, Result(("Eins",)))
+
+
+def test_a_draft_of_several_segments_stays_too() -> None:
+    whole = unit(f'{SEGMENTED}\n<target state="new">Eins und Zwei</target>')
+    parts = unit(
+        f'{SEGMENTED}\n<target state="new"><mrk mtype="seg" mid="1">E.</mrk>'
+        '<mrk mtype="seg" mid="2">Z.</mrk></target>'
+    )
+    results = Result(("Eins.",)), Result(("Zwei.",))
+    assert texts(translated(whole, *results).encode(), "note") == ["Eins und Zwei"]
+    assert texts(translated(parts, *results).encode(), "note") == ["1: E.", "2: Z."]
+
+
+def test_a_persons_doubt_about_another_segment_stays() -> None:
+    half = (
+        f'{SEGMENTED}\n<target state="needs-review-l10n"><mrk mtype="seg" mid="1">E.</mrk>'
+        '<mrk mtype="seg" mid="2"></mrk></target>'
+    )
+    assert [one.state for one in parse(file(unit(half)), EN_DE).segments] == [Status.DOUBTFUL, Status.MISSING]
+    assert 'state="needs-review-' in translated(unit(half), None, Result(("Zwei.",)))
+    assert 'state="translated"' in translated(unit(half), Result(("Eins.",)), Result(("Zwei.",)))
 
 
 def test_segments_of_a_segmented_source() -> None:

@@ -115,7 +115,9 @@ def test_segments_without_words_are_left_out() -> None:
         ("", "", Status.MISSING),
         (' state="final"', "", Status.MISSING),
         ("", "Eins", Status.DONE),
-        (' state="initial"', "Eins", Status.DOUBTFUL),
+        (' state="initial"', "Eins", Status.DRAFT),
+        (' state="initial" subState="a:b"', "Eins", Status.DRAFT),
+        (' state="initial" subState="dragoman:check"', "Eins", Status.DOUBTFUL),
         (' state="translated"', "Eins", Status.DONE),
         (' state="reviewed"', "Eins", Status.DONE),
     ],
@@ -156,6 +158,19 @@ def test_doubts_are_a_state_and_a_note() -> None:
     assert '<segment state="initial" subState="dragoman:check">' in once
     assert texts(once.encode(), "note") == ["number differs; too long"]
     assert parse(once.encode(), EN_DE).render([Result(("Eins",))]).decode() == once
+
+
+def test_a_draft_that_is_replaced_stays_as_a_note() -> None:
+    draft = unit("One", "Ein &amp; b", ' state="initial"')
+    once = translated(draft, Result(("Eins",)))
+    assert texts(once.encode(), "note") == ["Ein & b"]
+    assert 'state="translated"' in once
+    [done] = parse(once.encode(), EN_DE).segments
+    assert (done.note, done.state) == ("", Status.DONE)
+    back = once.replace('state="translated"', 'state="initial"')
+    twice = parse(back.encode(), EN_DE).render([Result(("Eins!",), ("why",))])
+    assert sorted(texts(twice, "note")) == ["Ein & b", "Eins", "why"]
+    assert parse(twice, EN_DE).render([Result(("Eins!",))]) == twice.replace(b"initial", b"initial")
 
 
 def test_notes_of_others_stay_and_each_segment_has_its_own() -> None:

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.cli.input import STDIN
-from dragoman.cli.models import rounded
 from dragoman.cli.outcome import complain, waiting, warn
 
 if TYPE_CHECKING:
-    from dragoman.documents.files import Doubt, Outcome, Task
+    from dragoman.documents.files import Outcome, Task
+    from dragoman.documents.segment import Replacing
     from dragoman.translation.search.options import Decoding
     from dragoman.translation.translation import Translation
     from dragoman.translation.translator import Translator
 
 LINES = "lines"
 _BINARY = ("docx", "odt")
+_LEFT_OUT = "left out, not of a format to translate"
+_SHOWN, _NAMED = 5, 20  # at most so many segments to check, and files left out, are listed
 
 
 def are_documents(names: Sequence[str], format: str | None) -> bool:
@@ -74,19 +75,20 @@ def run_documents(
     tasks: Sequence[Task],
     decoding: Decoding,
     *,
-    only_untranslated: bool,
+    replacing: Replacing,
     report: Path | None,
     quiet: bool,
+    names: Sequence[str],
     into: Path | None,
     about: Mapping[str, str],
 ) -> None:
     """Translate the files and report the result. Raises DataError if a file failed.
 
-    If several go `into` a folder, a repeated command skips the finished ones, if `about`, which describes the
-    models and options, is the same.
+    `names` are those that the command line has. If several go `into` a folder, a repeated command skips the
+    finished ones, if `about`, which describes the models and options, is the same.
     """
     from dragoman.base.jobs import Journal
-    from dragoman.documents.files import translate_files
+    from dragoman.documents.files import Doubt, left_out_of, translate_files
 
     with ExitStack() as stack:
         say = stack.enter_context(waiting("translating", shown=not quiet))
@@ -94,15 +96,21 @@ def run_documents(
             translator,
             tasks,
             decoding,
-            only_untranslated=only_untranslated,
+            replacing=replacing,
             write=sys.stdout.buffer.write,
             say=say,
             journal=stack.enter_context(Journal(into, about))
             if into is not None and len(tasks) > 1
             else None,
         )
+    outcome.left_out = left_out_of(map(Path, names), tasks, into)
     if report is not None:
-        _write_report(report, [*outcome.doubts, *outcome.offers])
+        from dragoman.base.files import write_whole
+        from dragoman.cli.translate.report import report_of
+
+        left_out = [Doubt(str(path), "", "", "", (_LEFT_OUT,)) for path in outcome.left_out]
+        entries = [*outcome.doubts, *outcome.offers, *left_out]
+        write_whole(report, report_of(entries, _summary(outcome, len(tasks)), report))
     if not quiet:
         _say(outcome, len(tasks), report)
     if outcome.failed:
@@ -129,34 +137,38 @@ def protected(
         warn(f"{len(doubtful):,} {has} to be checked ({first})")
 
 
-def _write_report(path: Path, doubts: Sequence[Doubt]) -> None:
-    from dragoman.base.files import write_whole
-
-    text = "".join(json.dumps(_entry(one), ensure_ascii=False) + "\n" for one in doubts)
-    write_whole(path, text.encode("utf-8", "backslashreplace"))  # a name need not be UTF-8; JSON has \udcff
-
-
-def _entry(doubt: Doubt) -> dict[str, Any]:
-    entry = asdict(doubt)
-    del entry["match"]
-    return entry if doubt.match is None else {**entry, "match": rounded(doubt.match)}
+def _summary(outcome: Outcome, files: int) -> str:
+    counts = outcome.counts
+    of = f" of {files:,} files" if files > 1 else ""
+    parts = {
+        "filled": counts.filled if counts.filled < counts.segments else 0,
+        "replaced": counts.replaced,
+        "kept": counts.kept,
+        "left out": counts.left_out,
+        "marked": counts.marked,
+        "from the memory": counts.remembered,
+    }
+    details = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
+    return f"{counts.translated:,} of {counts.segments:,} segments{of} translated" + (
+        details and f": {details}"
+    )
 
 
 def _say(outcome: Outcome, files: int, report: Path | None) -> None:
-    counts = outcome.counts
-    of = f" of {files:,} files" if files > 1 else ""
-    remembered = f", {counts.remembered:,} from the memory" if counts.remembered else ""
-    print(
-        f"{counts.translated:,} of {counts.segments:,} segments{of} translated{remembered}", file=sys.stderr
-    )
+    print(_summary(outcome, files), file=sys.stderr)
+    if left := outcome.left_out:
+        shown = ", ".join(map(str, left[:_NAMED])) + (", ..." if len(left) > _NAMED else "")
+        print(f"{len(left):,} file{'s' * (len(left) > 1)} {_LEFT_OUT}: {shown}", file=sys.stderr)
+        if report is None and len(left) > _NAMED:
+            print("  --report FILE names all of them", file=sys.stderr)
     if not outcome.doubts:
         return
     where = "" if report is None else f": see {report}"
     has = "segment has" if len(outcome.doubts) == 1 else "segments have"
     warn(f"{len(outcome.doubts):,} {has} to be checked{where}")
-    for one in outcome.doubts[: 0 if report else 5]:
+    for one in outcome.doubts[: 0 if report else _SHOWN]:
         print(f"  {one.file}, {one.where}: {'; '.join(one.reasons)}", file=sys.stderr)
-    if report is None and len(outcome.doubts) > 5:
+    if report is None and len(outcome.doubts) > _SHOWN:
         print("  --report FILE writes all of them", file=sys.stderr)
 
 

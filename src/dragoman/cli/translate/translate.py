@@ -20,6 +20,7 @@ from dragoman.cli.options import Flag, Flags, Model, Quiet, check_applies
 from dragoman.cli.outcome import tell, warn
 from dragoman.cli.translate.documents import are_documents, plan_documents, protected, run_documents
 from dragoman.cli.writing import check_exist, made_from, shown_rate, writing_to
+from dragoman.documents.segment import Replacing
 from dragoman.text.corpora.compressed import SUFFIXES
 from dragoman.translation.search.options import Decoding
 
@@ -112,11 +113,16 @@ def translate(
         bool,
         Flag("Print one JSON object for each line: text, score, tokens, alternatives.", section=_PRINTED),
     ] = False,
+    replacing: Annotated[Replacing, Flags("retranslate", "approved", "final", "locked", section="Documents")],
     only_untranslated: Annotated[
-        bool, Flag("Keep the translations that the file has.", section="Documents")
+        bool, Flag("Has no effect: it is the default, and will be removed.", section="Documents")
     ] = False,
     report: Annotated[
-        Path | None, Flag("Write the segments to check, one JSON object a line.", section="Documents")
+        Path | None,
+        Flag(
+            "Write the segments to check: .csv, .html (a page to read), or else one JSON object a line.",
+            section="Documents",
+        ),
     ] = None,
     guides: Guides,
     loading: Loading,
@@ -128,12 +134,13 @@ def translate(
     program that waits for the answer. Equal lines are translated once. --n-best prints rows of
     number<TAB>score<TAB>translation, --alignment a tab and the pairs of words after each translation.
 
-    A document keeps its format: placeholders such as %s, tags and URLs stay unchanged. Doubtful
-    translations are marked in the file if its format allows, and listed with --report.
+    A document keeps its format: placeholders such as %s, tags and URLs stay unchanged. Translations that
+    it has are kept, and what is missing, fuzzy or new is filled in. Doubtful translations are marked in the
+    file if its format allows, and listed with --report.
 
     \b
       dragoman translate runs/en-de test.en -o test.out.de
-      dragoman translate runs/en-de de.po -o de.new.po --only-untranslated
+      dragoman translate runs/en-de de.po -o de.new.po --report check.html
       dragoman translate runs/en-de manual.docx -o manual.de.docx
       dragoman translate runs/en-de manual.docx -o manual.de.docx --memory app.tm
       dragoman translate runs/en-de de.po -o de.new.po --terms terms.csv
@@ -150,7 +157,7 @@ def translate(
     kind = DOCUMENTS if documents else PROTECTED if protect else PLAIN
     check_applies(context, APPLIES, kind, hint=_INSTEAD[kind])
     guides.check()
-    apart = ("model", "files", "output", "report", "quiet")
+    apart = ("model", "files", "output", "report", "quiet", "only_untranslated")
     about = partial(made_from, context.params, models, files=FILE_OPTIONS, apart=apart)
     if documents:
         tasks = plan_documents(names, output, format)
@@ -163,9 +170,10 @@ def translate(
                 guided(loading.load(models)),
                 tasks,
                 decoding,
-                only_untranslated=only_untranslated,
+                replacing=replacing,
                 report=report,
                 quiet=quiet,
+                names=names,
                 into=output,
                 about=made,
             )

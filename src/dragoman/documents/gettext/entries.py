@@ -220,6 +220,11 @@ def unescape_c(raw: str, encoding: str, line: int) -> str:
     return _ESCAPE.sub(decoded, raw)
 
 
+def on_one_line(text: str) -> str:
+    """Return a text in quotes on one line."""
+    return f'"{text.translate(_ESCAPES)}"'
+
+
 def quote(text: str, column: int, end_of_line: str, *, wrap: bool = True) -> str:
     """Return a text as gettext writes it behind a keyword and a space of this width.
 

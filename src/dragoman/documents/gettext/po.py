@@ -1,20 +1,29 @@
 """Gettext PO and POT files. A translation replaces its msgstr; every other byte stays.
 
-Doubts become the flag "fuzzy" and a comment: `# dragoman: REASONS`.
+Doubts become the flag "fuzzy" and a comment: `# dragoman: REASONS`. A fuzzy translation that is replaced
+becomes a comment: `# previous msgstr "TEXT"`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import Decoded, Edit, PartsDocument, apply, decode_file
 from dragoman.documents.formats import Languages
-from dragoman.documents.gettext.entries import Comment, PoEntry, flags_of, is_wrapped, quote, read_entries
+from dragoman.documents.gettext.entries import (
+    Comment,
+    PoEntry,
+    flags_of,
+    is_wrapped,
+    on_one_line,
+    quote,
+    read_entries,
+)
 from dragoman.documents.plural_rules import Plurals, plurals_of
-from dragoman.documents.segment import Result, Segment, Status, text_of
+from dragoman.documents.segment import Result, Segment, Status, replaced_draft, text_of
 
 _OURS = "# dragoman: "
 _CHARSET = re.compile(r"((?:\"|\\n)Content-Type:[^\"\\]*?charset=)([A-Za-z0-9_.:+-]+)", re.IGNORECASE)
@@ -100,7 +109,7 @@ class _Message:
         flags = entry.flags
         formats = tuple(flag for flag in flags if flag.endswith("-format"))
         note = "\n".join(one.text[2:].strip() for one in entry.comments if one.text.startswith("#."))
-        found = Status.DOUBTFUL if "fuzzy" in flags else Status.DONE
+        found = Status.DRAFT if "fuzzy" in flags else Status.DONE
         return [
             Segment(
                 source=((plural if plural and (number or self.forms == 1) else entry.msgid).value,),
@@ -120,7 +129,7 @@ class _Message:
             return []
         how = replace(self.how, wrap=False) if "no-wrap" in self.entry.flags else self.how
         doubts = list(dict.fromkeys(doubt for result in done for doubt in result.doubts))
-        edits = self._strings(results, how)
+        edits = [*self._strings(results, how), *self._previous(text, results)]
         if doubts or len(done) == self.forms:
             edits += _mark(text, self.entry, "; ".join(" ".join(doubt.split()) for doubt in doubts), how)
         return edits
@@ -141,6 +150,15 @@ class _Message:
             for old, new, result in zip(strings, texts, results, strict=True)
             if result is not None and new is not None and text_of(result.content) != old.value != new
         ]
+
+    def _previous(self, text: str, results: Sequence[Result | None]) -> Iterator[Edit]:
+        """Fuzzy translations that are replaced, as comments."""
+        there = {one.text for one in self.entry.comments}
+        for number, (segment, result) in enumerate(zip(self.segments, results, strict=True)):
+            if result is not None and (old := replaced_draft(segment, result)):
+                line = f"# previous msgstr{f'[{number}]' * bool(self.entry.plural)} {on_one_line(old)}"
+                if line not in there:
+                    yield _inserted(text, _after_comments(self.entry), line, self.how)
 
     def _fitted(self, text: str) -> str:
         """The text with a newline at its ends where msgid has one, and only there, as gettext demands."""
@@ -163,13 +181,17 @@ def _mark(text: str, entry: PoEntry, reasons: str, how: _Style) -> list[Edit]:
         edits += [Edit(one.start, one.end, "") for one in ours]
         edits += [Edit(one.start, one.end, "") for one in entry.comments if one.text.startswith("#|")]
     elif not ours:
-        theirs = [one.end for one in entry.comments if one.text[1:2] not in (".", ":", ",", "|")]
-        first = entry.comments[0].start if entry.comments else entry.start
-        edits.append(_inserted(text, theirs[-1] if theirs else first, line, how))
+        edits.append(_inserted(text, _after_comments(entry), line, how))
     elif ours[0].text != line:
         edits.append(_changed(text, ours[0], line))
     edits += [Edit(one.start, one.end, "") for one in ours[1:] if reasons]
     return edits + _flag(text, entry, fuzzy=bool(reasons), how=how)
+
+
+def _after_comments(entry: PoEntry) -> int:
+    """Behind the comments of translators, which come first."""
+    theirs = [one.end for one in entry.comments if one.text[1:2] not in (".", ":", ",", "|")]
+    return theirs[-1] if theirs else entry.comments[0].start if entry.comments else entry.start
 
 
 def _flag(text: str, entry: PoEntry, *, fuzzy: bool, how: _Style) -> list[Edit]:
@@ -225,12 +247,12 @@ class Catalogue(PartsDocument):
         edits = self.edits(results)
         text, header = self._decoded.text, self._header() if edits else []
         try:
-            return self._decoded.encode(apply(text, [*edits, *header]))
+            return self._decoded.encode(apply(text, [*header, *edits]))
         except DataError:
             if self.header is not None and not _CHARSET.search(self._header_text()):
                 raise
             header = self._header(utf8=True)
-            return replace(self._decoded, encoding="utf-8").encode(apply(text, [*edits, *header]))
+            return replace(self._decoded, encoding="utf-8").encode(apply(text, [*header, *edits]))
 
     def _header_text(self) -> str:
         value = self.header.strings[0] if self.header else None

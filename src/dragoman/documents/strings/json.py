@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import Lines, PartsDocument, decode_file, line_of
@@ -19,6 +20,7 @@ from dragoman.documents.strings.keyed import KeyedString, escape_units, has_uppe
 
 _DEEPEST = 200
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]:,]', re.DOTALL)
+_NO_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"|-?Infinity|NaN', re.DOTALL)
 _ESCAPED = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 
 
@@ -29,7 +31,7 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     _check_depth(text)
     try:
         # Numbers are not read, however long they are.
-        root = json.loads(text, parse_int=str, parse_float=str)
+        root = json.loads(text, parse_int=str, parse_float=str, parse_constant=partial(_refuse, text))
     except json.JSONDecodeError as error:
         raise DataError(f"line {error.lineno}: not JSON: {error.msg}", hint="is the file complete?") from None
     notes = _arb_notes(root)
@@ -43,6 +45,12 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
             note = notes.get(top, "")
             values.append(KeyedString(start, end, message, line, path.removeprefix("."), note, write))
     return PartsDocument(decoded, values)
+
+
+def _refuse(text: str, name: str) -> NoReturn:
+    """Python takes NaN and Infinity for numbers. JSON has none."""
+    place = next(found.start() for found in _NO_NUMBER.finditer(text) if found[0] == name)
+    raise DataError(f"line {line_of(text, place)}: not JSON: {name}", hint="write null, or a string")
 
 
 def _check_depth(text: str) -> None:

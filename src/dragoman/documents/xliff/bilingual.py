@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from dragoman.documents.edits import Decoded, Edit, Lines, apply
 from dragoman.documents.formats import Languages
-from dragoman.documents.segment import Content, Result, Segment, dealt
+from dragoman.documents.segment import Content, Result, Segment, dealt, replaced_draft
 from dragoman.documents.xml.edits import indent, newline_of, refill, retag, written
 from dragoman.documents.xml.inline import Reader, Tag, changes, text_in, write
 from dragoman.documents.xml.pieces import Element, Piece, without_collection
@@ -24,11 +24,20 @@ class News(Generic[Part]):
 
     part: Part
     result: Result
-    where: str
+    segment: Segment
+
+    @property
+    def where(self) -> str:
+        return self.segment.where
 
     @property
     def reasons(self) -> str:
         return "; ".join(self.result.doubts)
+
+    @property
+    def previous(self) -> str:
+        """The draft that it replaces, for a note."""
+        return replaced_draft(self.segment, self.result)
 
 
 class Bilingual(ABC, Generic[Unit, Part]):
@@ -87,7 +96,7 @@ class Bilingual(ABC, Generic[Unit, Part]):
         segments = iter(self.segments)
         for (unit, parts), own in dealt(self._units, results):
             news = [
-                News(part, result, segment.where)
+                News(part, result, segment)
                 for part, result, segment in zip(parts, own, segments, strict=False)
                 if result and changes(segment, result)
             ]
@@ -114,6 +123,16 @@ class Bilingual(ABC, Generic[Unit, Part]):
         """Insert an element, with the name space of a source and indented as that is."""
         new = written(source.prefix(self._text) + name, inner, values)
         return Edit(place, place, indent(self._text, source) + new)
+
+
+def is_locked(elements: Iterable[Element | None]) -> bool:
+    """Whether an element has an attribute `locked` of some program, such as mq:locked="locked"."""
+    values = [one.attributes.items() for one in elements if one]
+    return any(
+        name.rpartition("}")[2] == "locked" and value in ("locked", "true", "yes", "1")
+        for items in values
+        for name, value in items
+    )
 
 
 def units_of(root: Element, names: tuple[str, ...], unit: str) -> Iterator[tuple[Element, Element, bool]]:

@@ -11,17 +11,19 @@ from dataclasses import dataclass
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import Edit
 from dragoman.documents.formats import expect_language
-from dragoman.documents.segment import Segment, Status
-from dragoman.documents.xliff.bilingual import Bilingual, News, units_of
+from dragoman.documents.segment import Guard, Segment, Status, spelled
+from dragoman.documents.xliff.bilingual import Bilingual, News, is_locked, units_of
 from dragoman.documents.xml.edits import declarations, removal
 from dragoman.documents.xml.inline import BREAK, BREAKS, FORMATS, Tag, has_text
 from dragoman.documents.xml.pieces import Element, Piece
 
 _OURS = "dragoman"  # the author of our notes
+_PREVIOUS = "dragoman: previous target"  # and of those with a draft that we replaced
 _STATES = {
-    **dict.fromkeys(("new", "needs-translation"), Status.MISSING),
+    **dict.fromkeys(("new", "needs-translation"), Status.DRAFT),
     **dict.fromkeys(("final", "signed-off", "translated"), Status.DONE),
 }
+_GUARDS: dict[str, Guard] = {"final": "final", "signed-off": "approved"}  # reviewed and approved, says 1.2
 _STRUCTURE = ("file", "body", "group", "trans-unit", "bin-unit")
 
 
@@ -59,7 +61,9 @@ class Xliff12(Bilingual[_Unit, _Part]):
                     expect_language(line, name, element.attributes.get(name, ""), wanted)
             elif translate:
                 unit = self._unit(file, element)
-                note = self._note(one for one in unit.notes if one.attributes.get("from") != _OURS)
+                note = self._note(
+                    one for one in unit.notes if one.attributes.get("from") not in (_OURS, _PREVIOUS)
+                )
                 self._add(unit, [(part, self._segment(unit, part, note)) for part in unit.parts])
 
     def _unit(self, file: Element, element: Element) -> _Unit:
@@ -82,7 +86,8 @@ class Xliff12(Bilingual[_Unit, _Part]):
         target = self._content(part.target)
         state = _state(unit) if target or _is_whole(unit) else Status.MISSING
         context = unit.element.attributes.get("resname", "")
-        return Segment(source, self._where(part.source), target or None, state, context, note)
+        where, guards = self._where(part.source), frozenset(_guards(unit, part))
+        return Segment(source, where, target or None, state, guards, context, note)
 
     def _state_language(self, units: Iterable[_Unit]) -> Iterator[Edit]:
         for file in {unit.file.start: unit.file for unit in units}.values():
@@ -94,6 +99,9 @@ class Xliff12(Bilingual[_Unit, _Part]):
             yield self._retag(unit.element, {"approved": "no"})
         reasons = {one.part.mid: one.reasons for one in news}
         doubts = any(reasons.values()) or any(mid not in reasons for mid, _ in self._our_notes(unit))
+        if unit.target and _state(unit) is Status.DOUBTFUL and not self._our_notes(unit):
+            left = [one for one in unit.parts if one.mid not in reasons and one.target]  # a person's mark
+            doubts = doubts or any(has_text(self._content(one.source)) for one in left)
         there = declarations(unit.target, unit.element) if unit.target else {}
         values = {
             **dict(declarations(unit.source, unit.element).items() - there.items()),
@@ -117,6 +125,7 @@ class Xliff12(Bilingual[_Unit, _Part]):
         else:
             yield self._after(last.end, unit.source, "target", self._whole(unit, copied | inners), values)
         yield from self._replace_notes(unit, last.end, reasons)
+        yield from self._previous(unit, last.end, news)
 
     def _whole(self, unit: _Unit, inners: dict[str, str]) -> str:
         """The content of a target: the <seg-source> with translations in place of segments."""
@@ -165,6 +174,16 @@ class Xliff12(Bilingual[_Unit, _Part]):
         for words in written.values():
             yield self._after(place, unit.source, "note", words, {"from": _OURS})
 
+    def _previous(self, unit: _Unit, place: int, news: list[News[_Part]]) -> Iterator[Edit]:
+        """Notes with the drafts that are replaced."""
+        old = [f"{one.part.mid}: {text}" if one.part.mid else text for one in news if (text := one.previous)]
+        if _is_whole(unit) and news[0].segment.state is Status.DRAFT:
+            old = [spelled(self._content(unit.target)).strip()]
+        there = [self._words(note) for note in unit.notes if note.attributes.get("from") == _PREVIOUS]
+        for text in old:
+            if text not in there:
+                yield self._after(place, unit.source, "note", self._inner((text,), ""), {"from": _PREVIOUS})
+
     def _describe(self, piece: Piece) -> Tag:
         values = piece.attributes
         key = values.get("rid") or values.get("id", "")
@@ -206,8 +225,20 @@ def _is_whole(unit: _Unit) -> bool:
     return bool(unit.segmented and target and target.last > target.first and not any(_marks(target)))
 
 
+def _guards(unit: _Unit, part: _Part) -> Iterator[Guard]:
+    """What forbids to change a part."""
+    if unit.element.attributes.get("approved") == "yes":
+        yield "approved"
+    if unit.target and (guard := _GUARDS.get(unit.target.attributes.get("state", ""))):
+        yield guard
+    definitions = [one for one in unit.element.children if one.name == "seg-defs"]  # as in SDLXLIFF
+    own = [one for each in definitions for one in each.children if one.attributes.get("id") == part.mid]
+    if is_locked([unit.element, unit.target, part.source, part.target, *own]):
+        yield "locked"
+
+
 def _state(unit: _Unit) -> Status:
-    """The state of the target of a unit."""
+    """The state of the text in the target of a unit."""
     values = unit.target.attributes if unit.target else {}
     state = values.get("state", "")
     if state in _STATES:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from dragoman.documents.edits import Edit
 from dragoman.documents.formats import expect_language
-from dragoman.documents.segment import Segment, Status
-from dragoman.documents.xliff.bilingual import Bilingual, News, units_of
+from dragoman.documents.segment import Guard, Segment, Status
+from dragoman.documents.xliff.bilingual import Bilingual, News, is_locked, units_of
 from dragoman.documents.xliff.rules import check
 from dragoman.documents.xml.edits import declarations, indent, removal, written
 from dragoman.documents.xml.inline import BREAK, Tag, has_text
@@ -19,9 +19,10 @@ from dragoman.documents.xml.pieces import XML_SPACE, Element, Piece
 
 _CHECK = "dragoman:check"
 _OURS = "dragoman"  # the category of our notes
+_PREVIOUS = "dragoman-previous"  # and of those with a draft that we replaced
 _SPACE = f"{{{XML_SPACE}}}space"
 _STATES = {
-    "initial": Status.DOUBTFUL,
+    "initial": Status.DRAFT,
     "translated": Status.DONE,
     "reviewed": Status.DONE,
     "final": Status.DONE,
@@ -61,14 +62,15 @@ class Xliff2(Bilingual[_Unit, _Part]):
 
     def _segments(self, unit: _Unit, *, translate: bool) -> Iterator[tuple[_Part, Segment]]:
         notes = unit.notes.children if unit.notes else ()
-        note = self._note(one for one in notes if one.attributes.get("category") != _OURS)
+        note = self._note(one for one in notes if one.attributes.get("category") not in (_OURS, _PREVIOUS))
         sources, targets = self._reader(translate=translate), self._reader(translate=translate)
         for part in unit.parts:
             source, target = self._content(part.source, sources), self._content(part.target, targets)
             if part.element.name == "segment" and has_text(source):
-                state = _STATES.get(part.element.attributes.get("state", ""), Status.DONE)
-                state, name = state if target else Status.MISSING, unit.element.attributes.get("name", "")
-                yield part, Segment(source, self._where(part.element), target or None, state, name, note)
+                state = _state(part.element) if target else Status.MISSING
+                where, name = self._where(part.element), unit.element.attributes.get("name", "")
+                guards = frozenset(_guards(unit, part))
+                yield part, Segment(source, where, target or None, state, guards, name, note)
 
     def _state_language(self, units: list[_Unit]) -> Iterator[Edit]:
         if units and "trgLang" not in self._root.attributes:
@@ -93,10 +95,19 @@ class Xliff2(Bilingual[_Unit, _Part]):
                 order, space = _order(part.number, taken, free), part.source.attributes.get(_SPACE)
                 values = {**names, "xml:space": space, "order": order or None}
                 yield self._after(part.source.end, part.source, "target", inner, values)
-        yield from self._replace_notes(unit, {f"{_OURS}-{one.part.number}": one.reasons for one in news})
+        yield from self._replace_notes(
+            unit,
+            {f"{_OURS}-{one.part.number}": one.reasons for one in news},
+            {f"{_PREVIOUS}-{one.part.number}": one.previous for one in news},
+        )
 
-    def _replace_notes(self, unit: _Unit, reasons: dict[str, str]) -> Iterator[Edit]:
-        """Put the reasons of each segment into a note of its own, in the place of its earlier one."""
+    def _replace_notes(
+        self, unit: _Unit, reasons: dict[str, str], previous: dict[str, str]
+    ) -> Iterator[Edit]:
+        """Put the reasons of each segment into a note of its own, in the place of its earlier one.
+
+        Add one for each draft that is replaced.
+        """
         words = {
             id: self._inner((reason,), id, lambda _: "\N{REPLACEMENT CHARACTER}")
             for id, reason in reasons.items()
@@ -116,6 +127,13 @@ class Xliff2(Bilingual[_Unit, _Part]):
             for id, reason in words.items()
             if reason
         ]
+        taken = {note.attributes.get("id", "") for note in notes}
+        for id, text in previous.items():
+            if text and not any(self._words(note) == text for note in notes):
+                while id in taken:
+                    id += "-"
+                inner = self._inner((text,), id, lambda _: "\N{REPLACEMENT CHARACTER}")
+                new.append(written(f"{name}note", inner, {"id": id, "category": _PREVIOUS}))
         if unit.notes and len(gone) == len(notes) and not new:
             yield removal(self._text, unit.notes)
             return
@@ -159,6 +177,21 @@ def _order(number: int, taken: set[int], free: Iterator[int]) -> str:
     place = next(free) if number in taken else number
     taken.add(place)
     return "" if place == number else str(place)
+
+
+def _state(segment: Element) -> Status:
+    """The state of the text in a target. Without the attribute, the text is not known to be a draft."""
+    if segment.attributes.get("subState") == _CHECK:
+        return Status.DOUBTFUL
+    return _STATES.get(segment.attributes.get("state", ""), Status.DONE)
+
+
+def _guards(unit: _Unit, part: _Part) -> Iterator[Guard]:
+    """What forbids to change a part."""
+    if part.element.attributes.get("state") == "final":
+        yield "final"
+    if is_locked([unit.element, part.element]):
+        yield "locked"
 
 
 def _unit(element: Element) -> _Unit:

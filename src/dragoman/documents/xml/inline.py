@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dragoman.base.errors import DataError
-from dragoman.documents.segment import Code, Content, Result, Segment
+from dragoman.documents.segment import Code, Content, Result, Segment, Status
 from dragoman.documents.xml.pieces import Piece, after_element, unescape
 from dragoman.text.xml import escape, forbidden
 
@@ -174,8 +174,10 @@ def same_content(one: Content, other: Content) -> bool:
 
 
 def changes(segment: Segment, result: Result) -> bool:
-    """Whether a result differs from the file."""
-    return bool(result.doubts) or segment.target is None or not same_content(result.content, segment.target)
+    """Whether a result changes the file: its text, or the state of a draft."""
+    if result.doubts or segment.target is None or segment.state is Status.DRAFT:
+        return True
+    return not same_content(result.content, segment.target)
 
 
 def _raw(content: Content) -> str:

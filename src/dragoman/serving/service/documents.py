@@ -14,7 +14,7 @@ from functools import partial
 from typing import TypeVar
 
 from dragoman.documents.formats import Format, Languages
-from dragoman.documents.segment import Document, Result, Segment, text_of
+from dragoman.documents.segment import Document, Replacing, Result, Segment, text_of
 from dragoman.documents.translate import translate_segments
 from dragoman.serving.service.admission import QueuePlace
 from dragoman.serving.service.ask import Ask, Route, TranslatedDocument
@@ -120,7 +120,8 @@ class FileTranslator:
 
 
 def _size(segment: Segment) -> int:
-    return len(text_of(segment.source))
+    """The characters to translate: none if the file has a translation that stays."""
+    return len(text_of(segment.source)) if Replacing().wants(segment) else 0
 
 
 def _portions(segments: Sequence[Segment]) -> list[list[Segment]]:

@@ -272,11 +272,14 @@ class TranslationMemory:
 class MemoryGuide:
     """Gives each line the most similar line of a memory that is at least this alike, in percent.
 
-    With `reads`, the model reads the translation of a line that is not equal.
+    With `reads`, the model reads the translation of a line that is not equal. With `exact=False`, a line that
+    the memory has gets nothing: its translation cannot be used.
     """
 
-    def __init__(self, memory: TranslationMemory, *, least: float = LEAST, reads: bool = False) -> None:
-        self.memory, self.least, self.reads = memory, least, reads
+    def __init__(
+        self, memory: TranslationMemory, *, least: float = LEAST, reads: bool = False, exact: bool = True
+    ) -> None:
+        self.memory, self.least, self.reads, self.exact = memory, least, reads, exact
 
     def guide(self, lines: Sequence[str]) -> list[Guidance | None]:
         """See `Guide.guide`. A translation of several lines becomes one."""
@@ -284,7 +287,7 @@ class MemoryGuide:
 
     def _guidance(self, line: str) -> Guidance | None:
         match = self.memory.match(line, least=self.least)
-        if match is None:
+        if match is None or (match.exact and not self.exact):
             return None
         if match.exact:
             self.memory.count_use(match)
