@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
+import polib
 import pytest
+from lxml import etree
 from tests.documents.pretend import Pretend
 
 from dragoman.translation.translator import Translator
@@ -49,6 +52,90 @@ def test_the_report_has_it_as_json(dragoman_, text, tmp_path):
             "reasons": ["number differs: 5 missing", "number differs: 6 added"],
         }
     ]
+
+
+def test_a_table_and_a_page_have_the_same(dragoman_, text, tmp_path):
+    text.write_text('=1+5 <b>nets</b>, & a "rope"\n\nA dog.\n\n5 men\n', "utf-8")
+    for suffix in ("csv", "html"):
+        report = tmp_path / f"report.{suffix}"
+        dragoman_("translate", "m", text, "--format", "text", "-o", tmp_path / "b", "--report", report)
+    with (tmp_path / "report.csv").open(encoding="utf-8-sig", newline="") as file:
+        first, second = csv.DictReader(file)
+    assert first["source"] == '\'=1+5 <b>nets</b>, & a "rope"'  # which a spreadsheet does not compute
+    assert first["translation"] == '\'=1+6 <b>NETS</b>, & A "ROPE"'
+    assert second == {
+        "file": str(text), "where": "line 5", "source": "5 men", "translation": "6 MEN",
+        "reasons": "number differs: 5 missing; number differs: 6 added",
+        **dict.fromkeys(("match_score", "match_source", "match_target"), ""),
+    }
+    page = (tmp_path / "report.html").read_text("utf-8")
+    cells = etree.HTML(page).xpath("//tbody/tr/td")
+    words = [[one.text or "" for one in cells[place : place + 4]] for place in (0, 5)]
+    assert words[0][:3] == ["line 1", '=1+5 <b>nets</b>, & a "rope"', '=1+6 <b>NETS</b>, & A "ROPE"']
+    assert words[1] == ["line 5", "5 men", "6 MEN", "number differs: 5 missing\nnumber differs: 6 added"]
+    assert "3 of 3 segments translated" in page
+    assert "http" not in page  # it needs no network
+
+
+PO = """msgid "5 men"
+msgstr "Fünf Mann"
+
+#, fuzzy
+msgid "5 nets"
+msgstr "Ein Netz"
+
+#, fuzzy
+msgid "A rope"
+msgstr "Ein Tau"
+
+msgid "A boat"
+msgstr ""
+"""
+
+
+def test_the_translations_of_a_file_are_kept_and_counted(dragoman_, tmp_path):
+    (tmp_path / "a.po").write_text(PO, "utf-8")
+    words = ("translate", "m", tmp_path / "a.po", "-o", tmp_path / "b.po")
+    for old in ((), ("--only-untranslated",)):  # which has no effect
+        ended = dragoman_(*words, *old)
+        assert ended.err.startswith("3 of 4 segments translated: 1 filled, 2 replaced, 1 kept, 1 marked\n")
+    kept, marked, replaced, filled = polib.pofile(str(tmp_path / "b.po"))
+    assert (kept.msgstr, kept.comment, kept.flags) == ("Fünf Mann", "", [])
+    assert (marked.msgstr, marked.flags) == ("6 NETS", ["fuzzy"])
+    assert marked.tcomment.splitlines()[0] == 'previous msgstr "Ein Netz"'
+    assert (replaced.msgstr, replaced.flags, replaced.tcomment) == ("A ROPE", [], 'previous msgstr "Ein Tau"')
+    assert filled.msgstr == "A BOAT"
+    assert dragoman_(*words, "--retranslate").err.startswith(
+        "4 of 4 segments translated: 1 filled, 3 replaced, 2 marked\n"
+    )
+    assert "Fünf Mann" not in (tmp_path / "b.po").read_text("utf-8")
+
+
+def test_approved_translations_need_their_flag(dragoman_, tmp_path):
+    (tmp_path / "a.xlf").write_text(
+        '<xliff version="1.2"><file source-language="en" target-language="de"><body>'
+        '<trans-unit id="1" approved="yes"><source>A boat</source><target>Ein Kahn</target></trans-unit>'
+        "</body></file></xliff>"
+    )
+    words = ("translate", "m", tmp_path / "a.xlf", "-o", tmp_path / "b.xlf")
+    for flags in ((), ("--retranslate",), ("--final", "--locked")):
+        assert dragoman_(*words, *flags).err == "0 of 1 segments translated: 1 kept\n"
+        assert (tmp_path / "b.xlf").read_bytes() == (tmp_path / "a.xlf").read_bytes()
+    assert dragoman_(*words, "--approved").err == "1 of 1 segments translated: 1 replaced\n"
+    assert 'approved="no"' in (tmp_path / "b.xlf").read_text()
+
+
+def test_a_folder_names_the_files_that_it_leaves_out(dragoman_, text, tmp_path):
+    (tmp_path / "in").mkdir()
+    text.rename(tmp_path / "in" / "a.txt")
+    for number in range(21):
+        (tmp_path / "in" / f"{number:02}.png").write_bytes(b"")
+    report = tmp_path / "report.csv"
+    ended = dragoman_("translate", "m", tmp_path / "in", "-o", tmp_path / "out", "--report", report)
+    names = [str(tmp_path / "in" / f"{number:02}.png") for number in range(21)]
+    first = ", ".join(names[:20])
+    assert f"21 files left out, not of a format to translate: {first}, ...\n" in ended.err
+    assert [line.split(",")[0] for line in report.read_text("utf-8").splitlines()[-21:]] == names
 
 
 def test_without_a_file_it_goes_to_standard_output_and_quiet_says_nothing(dragoman_, text):

@@ -312,7 +312,7 @@ CASES = [
         done=("5 Netze",),
         states=(
             (_TMX.format(""), "retranslate"),
-            (_TMX.format('<prop type="x-mt-check">number differs: 5</prop>'), "retranslate"),
+            (_TMX.format('<prop type="dragoman">number differs: 5</prop>'), "retranslate"),
         ),
         small=("<tmx/>", "<tmx><header/><body/></tmx>"),
         bad=(

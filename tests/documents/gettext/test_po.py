@@ -97,7 +97,8 @@ def test_a_result_without_doubts_ends_the_fuzzy_state() -> None:
 def test_fuzzy_translations_that_are_replaced_stay_as_comments() -> None:
     """One line each, as gettext escapes them, once; with the number of their form; also as others see it."""
     entry = messages(
-        '#. Note.\n#, fuzzy\nmsgid "a\\n"\nmsgid_plural "b\\n"\nmsgstr[0] "c\\n"\nmsgstr[1] "\\"d\\"\\ne\\n"\n',
+        "#. Note.\n#, fuzzy\n"
+        'msgid "a\\n"\nmsgid_plural "b\\n"\nmsgstr[0] "c\\n"\nmsgstr[1] "\\"d\\"\\ne\\n"\n',
         HEADER + FORMS,
     )
     once = translate(entry, "A", "B")

@@ -79,6 +79,17 @@ def test_a_file_is_as_from_the_command_line(
     assert found.characters > 8
 
 
+def test_translations_of_people_stay_and_cost_nothing() -> None:
+    entries = (
+        b'\nmsgid "The dog sleeps."\nmsgstr "Der Hund ruht."\n\n#, fuzzy\nmsgid "The man"\nmsgstr "Mann"\n'
+    )
+    found = with_service(lambda service: asked(service, PO + entries, "po"))
+    plain = with_service(lambda service: asked(service, PO, "po"))
+    assert b'msgstr "Der Hund ruht."\n' in found.data
+    assert b'# previous msgstr "Mann"' in found.data
+    assert found.characters == plain.characters + len("The man")
+
+
 def test_the_language_of_a_file_is_found() -> None:
     found = with_service(lambda service: asked(service, HTML, "html", source=None))
 
