@@ -135,6 +135,8 @@ def test_options_that_a_command_no_longer_has_do_not_count() -> None:
     assert changed_inputs(begun, ABOUT | {"--terms": "0" * 32}) == []
     assert changed_inputs(begun, ABOUT) == ["--terms"]
     assert changed_inputs(ABOUT, begun) == ["--column", "--terms"]
+    assert changed_inputs(ABOUT, ABOUT | {"--new": "False", "--other": "None"}) == []  # of a later version
+    assert changed_inputs(ABOUT, ABOUT | {"--new": "True"}) == ["--new"]
 
 
 def test_files_grow_from_what_was_recorded(tmp_path: Path) -> None:

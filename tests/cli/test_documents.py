@@ -64,7 +64,10 @@ def test_a_table_and_a_page_have_the_same(dragoman_, text, tmp_path):
     assert first["source"] == '\'=1+5 <b>nets</b>, & a "rope"'  # which a spreadsheet does not compute
     assert first["translation"] == '\'=1+6 <b>NETS</b>, & A "ROPE"'
     assert second == {
-        "file": str(text), "where": "line 5", "source": "5 men", "translation": "6 MEN",
+        "file": str(text),
+        "where": "line 5",
+        "source": "5 men",
+        "translation": "6 MEN",
         "reasons": "number differs: 5 missing; number differs: 6 added",
         **dict.fromkeys(("match_score", "match_source", "match_target"), ""),
     }

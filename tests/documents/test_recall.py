@@ -75,8 +75,7 @@ def test_placeholders_in_text_must_be_the_same(memory: TranslationMemory, source
     assert content(remembering(memory), source) == (whole,)
 
 
-@pytest.mark.parametrize("pieces", [0, 3])
-@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize(("links", "pieces"), [(True, 0), (False, 3)])
 @pytest.mark.parametrize(
     ("source", "target"),
     [

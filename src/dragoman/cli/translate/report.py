@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from html import escape
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +18,7 @@ from dragoman.cli.models import rounded
 if TYPE_CHECKING:
     from dragoman.documents.files import Doubt
 
-_COLUMNS = (
-    "file",
-    "where",
-    "source",
-    "translation",
-    "reasons",
-    "match_score",
-    "match_source",
-    "match_target",
-)
+_COLUMNS = "file where source translation reasons match_score match_source match_target".split()
 _FORMULA = "=+-@\t\r"  # how a cell begins that a spreadsheet would compute
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -50,9 +42,7 @@ td:first-child {{ white-space: nowrap }}
 _TABLE = """<h2>{file}</h2>
 <table>
 <thead><tr><th>Place<th>Source<th>Translation<th>Reasons<th>In the memory</tr></thead>
-<tbody>
-{rows}
-</tbody>
+<tbody>{rows}</tbody>
 </table>"""
 
 
@@ -86,10 +76,9 @@ def _csv(entries: Iterable[Doubt]) -> str:
 
 
 def _page(entries: Iterable[Doubt], summary: str) -> str:
-    tables = [
-        _TABLE.format(file=escape(file), rows="\n".join(map(_row, of_file)))
-        for file, of_file in groupby(sorted(entries, key=lambda one: one.file), key=lambda one: one.file)
-    ]
+    tables = []
+    for file, of_file in groupby(sorted(entries, key=attrgetter("file")), key=attrgetter("file")):
+        tables.append(_TABLE.format(file=escape(file), rows="\n".join(map(_row, of_file))))
     return _PAGE.format(summary=escape(summary), tables="\n".join(tables))
 
 
