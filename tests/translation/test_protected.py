@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from dragoman.documents.sentence import Sentence, Sentences, Translated, _is_shouted
+from dragoman.translation.protected import Sentence, Sentences, Translated, _is_shouted
 from dragoman.text.checks.placeholders import find_placeholders
 from dragoman.translation.exchange import choosing
 from dragoman.translation.search.options import Beam, Decoding, Sample
