@@ -27,6 +27,7 @@ _INNER_END = re.compile(
     r"[.!?;\u2026][^\w\s]*\s+\S|[^\w\s\x00-\x7f\xa1-\xbf\u2010-\u203a\u20a0-\u20bf][^\w\s]*\s*\w"
     r"|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
 )
+_BREAKS = dict.fromkeys(map(ord, "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 _UNSPACED = frozenset(("zh", "yue", "ja", "th", "lo", "km", "my"))
 
 
@@ -112,6 +113,11 @@ def segment_text(
 def may_split(line: str) -> bool:
     """Whether a line, without space around it, may be cut into several pieces. False saves the splitter."""
     return len(line) > LONGEST or _INNER_END.search(line) is not None
+
+
+def unbroken(text: str) -> str:
+    """Return the text with a space in the place of each character that ends a line, so places stay."""
+    return text.translate(_BREAKS)
 
 
 def between(space: str, source: str, target: str) -> str:

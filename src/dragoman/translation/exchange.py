@@ -10,6 +10,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.faults import faults
 from dragoman.text.guidance import Guidance, Guide, Match, Reading, combined, reading
+from dragoman.text.segmenter import unbroken
 from dragoman.translation.folder.shortlist import Shortlist
 from dragoman.translation.lines import LineItem, addressed, prefix_tokens, warning_of_language
 from dragoman.translation.search.engine import Engine, Hypothesis, Request, Tokens
@@ -131,7 +132,7 @@ class Exchange:
         if asked.guidance is not None:
             found = [_shown(one, asked.guidance, maker.languages[1]) for one in found]
         if is_blank(asked.line):  # nothing to translate, but it stays as it is
-            found = [replace(one, text=asked.line.strip()) for one in found]
+            found = [replace(one, text=unbroken(asked.line.strip())) for one in found]
         best, *others = ranked(asked.line.strip(), found, maker.decoding, self.reverse)
         return replace(best, alternatives=tuple(others)) if others else best
 

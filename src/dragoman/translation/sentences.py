@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.faults import faults
 from dragoman.text.checks.placeholders import find_placeholders, has_language
-from dragoman.text.segmenter import Segmented, may_split, segment_text
+from dragoman.text.segmenter import Segmented, may_split, segment_text, unbroken
 from dragoman.text.spans import Link
 from dragoman.translation.lines import LineItem
 from dragoman.translation.search.alignment import Alignment
@@ -81,7 +81,12 @@ class LineCutter:
             if one is None or way:
                 one = self._copied(piece.body) if way == "copied" else self._protected()
             own.append(one)
-        if len(own) == 1 and parts.gaps == ("", "") and line == own[0].source:
+        if (
+            len(own) == 1
+            and unbroken(own[0].text) == own[0].text
+            and parts.gaps == ("", "")
+            and line == own[0].source
+        ):
             return own[0]
         whole = self._whole(line, parts, own)
         most = max((len(one.alternatives) for one in own), default=0)
@@ -96,7 +101,7 @@ class LineCutter:
         decoding = self.maker.decoding
         return Translation(
             source=line,
-            text=text,
+            text=unbroken(text),
             score=sum(one.score * len(one.token_logp) for one in own) / max(count, 1),
             tokens=tuple(chain.from_iterable(one.tokens for one in own)),
             token_logp=tuple(chain.from_iterable(one.token_logp for one in own)),
@@ -114,7 +119,7 @@ class LineCutter:
             self._answers = list(zip(waiting, self.protect(waiting), strict=True))[::-1]
         sentence, answer = self._answers.pop()
         found = answer.found or self._copied(sentence.text)
-        alignment = _of_links(sentence.text, answer.text, answer.links)
+        alignment = self._of_links(sentence.text, answer.text, answer.links)
         risk = None
         if self.maker.decoding.risk:
             flags = [
@@ -131,18 +136,20 @@ class LineCutter:
     def _copied(self, text: str) -> Translation:
         links = [(*found.span(), *found.span()) for found in _WORD.finditer(text)]
         risk = Risk(None) if self.maker.decoding.risk else None
-        return Translation(text, text, 0.0, (), (), False, alignment=_of_links(text, text, links), risk=risk)
+        alignment = self._of_links(text, text, links)
+        return Translation(text, text, 0.0, (), (), False, alignment=alignment, risk=risk)
+
+    def _of_links(self, source: str, target: str, links: Sequence[Link]) -> Alignment | None:
+        """The alignment whose tokens are the ends of the links, if the options ask for one."""
+        if not self.maker.decoding.alignment:
+            return None
+        ours, theirs = sorted({link[:2] for link in links}), sorted({link[2:] for link in links})
+        numbers = sorted((ours.index(link[:2]), theirs.index(link[2:])) for link in links)
+        return Alignment(source, target, tuple(ours), tuple(theirs), tuple(numbers))
 
 
 def _only(found: Sequence[Translation]) -> Translation:
     return found[0]
-
-
-def _of_links(source: str, target: str, links: Sequence[Link]) -> Alignment:
-    """The alignment whose tokens are the ends of the links."""
-    ours, theirs = sorted({link[:2] for link in links}), sorted({link[2:] for link in links})
-    numbers = sorted((ours.index(link[:2]), theirs.index(link[2:])) for link in links)
-    return Alignment(source, target, tuple(ours), tuple(theirs), tuple(numbers))
 
 
 def _alignment(
