@@ -276,7 +276,7 @@ def decoding_of(ask: Ask, to: str | None, limits: Limits, *, last: bool) -> Deco
         to=to,
         max_extra_tokens=limits.output_extra,
         split=False,  # texts are cut before
-        protect=plain,
+        protect=ask.markup == "text",
         alignment=plain and "alignment" in ask.wants,
         risk=plain and "risk" in ask.wants,
     )

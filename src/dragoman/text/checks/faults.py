@@ -9,7 +9,6 @@ from typing import Literal, get_args
 
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.loops import is_invention, loops
-from dragoman.text.checks.numbers import different_numbers
 from dragoman.text.checks.omissions import lacks_most
 from dragoman.text.checks.placeholders import find_placeholders, has_language
 from dragoman.text.clean import clean
@@ -74,6 +73,8 @@ def faults_of(source: Side, target: Side) -> list[Fault]:
         flags.append(Fault("addition"))
     if loops(target.text, source.text):
         flags.append(Fault("repetition"))
+    from dragoman.text.checks.numbers import different_numbers  # its patterns are slow to compile
+
     numbers = different_numbers(source.words, target.words, source.language, target.language)
     flags += [Fault("number differs", one) for one in numbers]
     flags += [Fault("placeholder", one) for one in unmatched(source.placeholders, target.placeholders)]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 from dragoman.text.blank import INVISIBLE
@@ -101,7 +102,6 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
     ("emoji", r"(?<![\w:]):(?:[a-z][a-z0-9_+-]{1,40}|[+-]1):(?![\w:])"),
     ("escape", r"\\(?:[abfnrtv0\\\"']|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})"),
 )
-_ANY = re.compile("|".join(f"(?P<k{number}>{form})" for number, (_, form) in enumerate(_FORMS)))
 _POSSIBLE = re.compile(r"[:@`{$%<&\\]|__|www")  # every span has one of these
 _TRAILING = ".,;:!?…)]}»”’'\"*"  # after a URL it belongs to the sentence
 _OPENING = {")": "(", "]": "["}
@@ -153,15 +153,21 @@ def _in_c(text: str) -> list[Placeholder]:
     return found
 
 
+@cache
+def _any() -> re.Pattern[str]:
+    """All forms. To compile them takes longer than to read a short text without any."""
+    return re.compile("|".join(f"(?P<k{number}>{form})" for number, (_, form) in enumerate(_FORMS)))
+
+
 def _in_any_text(text: str) -> list[Placeholder]:
     if not _POSSIBLE.search(text):
         return []
     found: list[Placeholder] = []
     numbered = _QT.search(text) is not None
-    place, icu, match = 0, _ICU.search(text), _ANY.search(text)
+    place, icu, match = 0, _ICU.search(text), _any().search(text)
     while True:
         if match is not None and match.start() < place:
-            match = _ANY.search(text, place)
+            match = _any().search(text, place)
         if icu is not None and icu.start() < place:
             icu = _ICU.search(text, place)
         if icu is not None and (match is None or icu.start() <= match.start()):
