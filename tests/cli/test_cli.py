@@ -453,6 +453,32 @@ def test_what_is_cut_short_is_named(dragoman_, model, text):
     assert "warning: 30 translations are cut short (line 1, 2, 3, 4, 5, ...)" in ended.err
 
 
+def test_translations_that_lack_most_of_their_source_are_counted(dragoman_, model, monkeypatch, tmp_path):
+    from dragoman.translation import translation
+
+    monkeypatch.setattr(translation, "lacks_most", lambda source, _: len(source) > 10)
+    text = "The dog sleeps.\nThe dog.\nThe cat sleeps.\n"
+
+    ended = dragoman_("translate", model, stdin=text.encode())
+    assert "warning: 2 translations lack most of the source (line 1, 3)\n" in ended.err
+    (tmp_path / "in").write_text(text)
+    ended = dragoman_("translate", model, tmp_path / "in", "-o", tmp_path / "out")
+    assert "warning: 2 translations lack most of the source (line 1, 3)\n" in ended.err
+    assert dragoman_("translate", model, "--quiet", stdin=text.encode()).err == ""
+
+
+def test_lines_are_split_unless_they_are_plain(dragoman_, model):
+    text = "The dog sleeps. The cat sleeps.\nThe dog sleeps.\nThe cat sleeps.\n%s\n"
+    lines = dragoman_("translate", model, stdin=text.encode()).out.splitlines()
+
+    assert lines[0] == f"{lines[1]} {lines[2]}"
+    assert lines[3] == "%s"
+    assert dragoman_("translate", model, "--sentences", stdin=text.encode()).out.splitlines() == lines
+    plain = dragoman_("translate", model, "--plain", stdin=text.encode()).out.splitlines()
+    assert plain[1:3] == lines[1:3]
+    assert plain[3] != "%s"
+
+
 def test_output_is_whole_or_not_there(dragoman_, model, tmp_path):
     (tmp_path / "in").write_bytes(b"The dog sleeps.\n" * 2 + b"\xff\n")
     (tmp_path / "out").write_text("precious")

@@ -191,7 +191,6 @@ def test_lines_may_be_protected(dragoman_):
             "--sentences is for lines of text or lines with --protect, not for documents",
         ),
         (["b.txt", "--protect", "--jsonl"], "--jsonl is for lines of text, not for lines with --protect"),
-        (["b.txt", "--sentences", "--n-best", "2"], "sentences cannot be split with n_best"),
     ],
 )
 def test_mistakes_are_said_before_the_model_is_loaded(dragoman_, tmp_path, monkeypatch, words, what):

@@ -133,7 +133,8 @@ def test_a_shortlist_limits_each_sentence(model: History) -> None:
     shortlist = Shortlist([4 + LETTERS.index("c")], memoryview(candidates), 2, target_vocab=14)
     translator = translator_of(model)
     translator.shortlist = shortlist
-    free, limited = translator.translate(LINES), translator.translate(LINES, shortlist=True)
+    free = translator.translate(LINES, split=False)
+    limited = translator.translate(LINES, shortlist=True, split=False)
 
     for one in limited:
         assert set(one.text) <= ({"b", "c"} if "a" in one.source else {"c"})

@@ -268,7 +268,7 @@ def test_a_line_that_is_cut_has_the_terms_of_what_is_left(
     kept = len(tokenizer.encode_source(["The file is closed."])[0])
     assert kept < len(tokens)
     translator, engine = translator_of(tokenizer, *reads)
-    (found,) = translator.using(terms=TERMS).translate([line], max_source_tokens=kept)
+    (found,) = translator.using(terms=TERMS).translate([line], max_source_tokens=kept, split=False)
 
     assert found.truncated
     assert found.unused_terms == ("Datei",)

@@ -39,8 +39,10 @@ class Written:
     truncated: int = 0  # translations that were cut short
     first: list[int] = field(default_factory=list)  # the lines of the first five of them
     counts: dict[str, int] = field(default_factory=dict)  # whatever else the command counts
+    lacking: int = 0  # translations without most of their source
+    first_lacking: list[int] = field(default_factory=list)  # the lines of the first five of them
 
-    def add(self, number: int, *, truncated: bool, counts: Mapping[str, int]) -> None:
+    def add(self, number: int, *, truncated: bool, lacking: bool, counts: Mapping[str, int]) -> None:
         """Count line `number`, and add the `counts`."""
         self.lines = number
         for what, many in counts.items():
@@ -48,6 +50,9 @@ class Written:
         self.truncated += truncated
         if truncated and len(self.first) < 5:
             self.first.append(number)
+        self.lacking += lacking
+        if lacking and len(self.first_lacking) < 5:
+            self.first_lacking.append(number)
 
 
 class Unfinished(GrowingFiles):
@@ -97,12 +102,18 @@ class Unfinished(GrowingFiles):
             self._lock.release()
 
     def add(
-        self, number: int, text: str, *, truncated: bool, counts: Mapping[str, int] | None = None
+        self,
+        number: int,
+        text: str,
+        *,
+        truncated: bool,
+        lacking: bool = False,
+        counts: Mapping[str, int] | None = None,
     ) -> None:
         """Write the output of line `number`, and note it once a second."""
         self._adding = True
         self.append(self._text.name, text.encode())
-        self.written.add(number, truncated=truncated, counts=counts or {})
+        self.written.add(number, truncated=truncated, lacking=lacking, counts=counts or {})
         self._adding = False
         if self.due:
             self.save(written=asdict(self.written))
@@ -185,12 +196,18 @@ class LineStream:
         self.written = Written()
 
     def add(
-        self, number: int, text: str, *, truncated: bool, counts: Mapping[str, int] | None = None
+        self,
+        number: int,
+        text: str,
+        *,
+        truncated: bool,
+        lacking: bool = False,
+        counts: Mapping[str, int] | None = None,
     ) -> None:
         self._stream.write(text)
         if self._flush:
             self._stream.flush()
-        self.written.add(number, truncated=truncated, counts=counts or {})
+        self.written.add(number, truncated=truncated, lacking=lacking, counts=counts or {})
 
 
 Writer = LineStream | Unfinished

@@ -12,6 +12,7 @@ from itertools import takewhile
 from dragoman.documents.checks import loses_codes
 from dragoman.documents.flat import as_written, with_found
 from dragoman.documents.segment import Code, Content, Result, Segment, spelled, text_of
+from dragoman.text.blank import is_blank
 from dragoman.text.guidance import Match
 from dragoman.translation.memory.store import MemoryGuide, TranslationMemory
 
@@ -27,7 +28,7 @@ def recall(memory: TranslationMemory, segment: Segment) -> Result | None:
         (inner, segment.source[:lead], segment.source[end:]),
     ):
         text = spelled(content)
-        match = memory.exact(text) if text.strip() else None
+        match = None if is_blank(text) else memory.exact(text)
         if match is None or match.source.count("\n") != text.strip().count("\n"):
             continue
         target = as_written([*before, *_with_codes(_spaced_as(text, match.target), content), *after])

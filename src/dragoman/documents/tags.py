@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dragoman.documents.segment import Code
+from dragoman.text.spans import Link
 
 _MARKS = ".,;:!?…。，；：！？、"
 
 Tags = Sequence[tuple[int, Code]]
-Link = tuple[
-    int, int, int, int
-]  # text[start:end] of the source is aligned with text[start:end] of the target
 
 
 @dataclass

@@ -11,9 +11,10 @@ from dragoman.documents.checks import doubts
 from dragoman.documents.flat import Flat, as_written, flatten, parts, unflatten, with_found
 from dragoman.documents.recall import offer, recall
 from dragoman.documents.segment import Code, Content, Document, Replacing, Result, Segment, Status, spelled
-from dragoman.documents.sentence import Sentence, Sentences, Translated
-from dragoman.documents.tags import Link, place
+from dragoman.documents.tags import place
 from dragoman.text.segmenter import segment_text
+from dragoman.text.spans import Link
+from dragoman.translation.protected import Sentence, Sentences, Translated
 from dragoman.translation.search.options import Decoding
 from dragoman.translation.translator import Translator
 

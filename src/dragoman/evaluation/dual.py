@@ -96,7 +96,9 @@ class PairScorer:
 
     def _round_trip(self, pairs: Sequence[Pair]) -> list[PairScore]:
         sources = [source for source, _ in pairs]
-        found = self.forward.translate(sources, to=self.to, beam=1, batch_tokens=self.batch_tokens)
+        found = self.forward.translate(
+            sources, to=self.to, beam=1, split=False, batch_tokens=self.batch_tokens
+        )
         return [
             PairScore(sentence_chrf(one.text, target)) for one, (_, target) in zip(found, pairs, strict=True)
         ]

@@ -90,7 +90,7 @@ def evaluate(
     DataError for text that cannot be translated or scored.
     """
     check_options(metrics, bootstrap)
-    decoding = Decoding.of(decoding, options)
+    decoding = Decoding.of(decoding, {"split": False, **options})
     pairs = [(line.source, line.target) for line in open_pairs(list(pairs))]
     began = time.perf_counter()
     sources = [source for source, _ in pairs]

@@ -21,6 +21,7 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import base
 from dragoman.base.tables import count
 from dragoman.evaluation.results import TESTS, Comparison, Difference, MetricName, Score, Scores, Test
+from dragoman.text.blank import is_blank
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -276,7 +277,7 @@ def _checked(
             f"reference {n}" if len(columns) > 1 else "the reference" for n in range(1, len(columns) + 1)
         ]
     for name, column in zip(names, columns, strict=True):
-        if not any(line.strip() for line in column):
+        if all(map(is_blank, column)):
             raise DataError(
                 f"{name}: {'only blank lines' if column else 'no lines'}, so nothing to compare with",
                 hint="give the reference translations, one a line",
@@ -290,7 +291,7 @@ def _checked(
     # Each line needs at least one reference. If all are blank, it is an empty one.
     return [
         [
-            line if line.strip() or not any(other[n].strip() for other in columns) else None
+            line if not is_blank(line) or all(is_blank(other[n]) for other in columns) else None
             for n, line in enumerate(column)
         ]
         for column in columns
@@ -381,8 +382,8 @@ def _remarks(systems: Mapping[str, Sequence[str]], columns: Sequence[Sequence[st
     """Return notes about empty translations and about text that looks tokenised."""
     notes = []
     for name, lines in systems.items():
-        empty = sum(not line.strip() for line in lines)
-        expected = sum(not any((column[n] or "").strip() for column in columns) for n in range(len(lines)))
+        empty = sum(map(is_blank, lines))
+        expected = sum(all(is_blank(column[n] or "") for column in columns) for n in range(len(lines)))
         if empty > expected:
             notes.append(f"{name}: {count(empty, 'line')} of {len(lines):,} empty")
         tokenised = sum(line.endswith(" .") for line in lines)

@@ -7,11 +7,13 @@ parts.joined(["Eins.", "Zwei."])  # ("Eins.  Zwei.\n\n", [(0, 5), (7, 12)])
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from dragoman.base.languages import base
+from dragoman.text.blank import is_blank
 from dragoman.text.checks.placeholders import has_language
 from dragoman.text.guidance import Match
 from dragoman.text.sentences import LONGEST, split_sentences
@@ -20,6 +22,12 @@ from dragoman.text.spans import Span
 Splitting = Literal["split", "lines", "one"]
 Known = Callable[[str], Match | None]
 
+# An end of a sentence with more behind it: a mark and a space, a sign of another script, or a line end.
+_INNER_END = re.compile(
+    r"[.!?;\u2026][^\w\s]*\s+\S|[^\w\s\x00-\x7f\xa1-\xbf\u2010-\u203a\u20a0-\u20bf][^\w\s]*\s*\w"
+    r"|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
+)
+_BREAKS = dict.fromkeys(map(ord, "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 _UNSPACED = frozenset(("zh", "yue", "ja", "th", "lo", "km", "my"))
 
 
@@ -84,20 +92,32 @@ def segment_text(
 
     A sentence of more than `longest` characters is cut at its clauses or between words. Any piece of more
     than twice that is cut, whatever `how` says, because models do not read the rest. None cuts neither. No
-    piece ends inside the spans `kept`. `known` returns what a memory has for the text, a line or a sentence,
-    which is then not cut. With `copying`, pieces without language are not translated.
+    piece ends inside the spans `kept`, which are in order. `known` returns what a memory has for the text, a
+    line or a sentence, which is then not cut. With `copying`, pieces without language outside of `kept` are
+    not translated.
     """
     pieces: list[TextPiece] = []
     gaps: list[str] = []
     done = 0
     for start, end, match in _cuts(text, source, how, longest, kept, known or (lambda _: None)):
-        if body := text[start:end].strip():
+        if not is_blank(body := text[start:end].strip()):
             start = text.index(body, start)
             gap = text[done:start]
             gaps.append(between(gap, source, target) if pieces else gap)
             done = start + len(body)
-            pieces.append(TextPiece(start, done, body, match, copying and not has_language(body)))
+            own = [(max(a - start, 0), b - start) for a, b in kept if start < b and a < done]
+            pieces.append(TextPiece(start, done, body, match, copying and not has_language(body, own)))
     return Segmented(tuple(pieces), (*gaps, text[done:]))
+
+
+def may_split(line: str) -> bool:
+    """Whether a line, without space around it, may be cut into several pieces. False saves the splitter."""
+    return len(line) > LONGEST or _INNER_END.search(line) is not None
+
+
+def unbroken(text: str) -> str:
+    """Return the text with a space in the place of each character that ends a line, so places stay."""
+    return text.translate(_BREAKS)
 
 
 def between(space: str, source: str, target: str) -> str:
@@ -152,7 +172,7 @@ def _lines(text: str, kept: Sequence[Span]) -> Iterator[Span]:
 
 def _known(text: str, known: Known) -> Match | None:
     body = text.strip()
-    match = known(body) if body else None
+    match = None if is_blank(body) else known(body)
     # A memory finds texts that differ in their space, but lines have to stay lines.
     return match if match is not None and match.source.count("\n") == body.count("\n") else None
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dragoman.text.scripts import is_unspaced
 
 Span = tuple[int, int]
+Link = tuple[int, int, int, int]  # a span of the source, and the span of its translation
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 

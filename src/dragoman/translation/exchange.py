@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 
 from dragoman.base.errors import ConfigError
+from dragoman.text.blank import is_blank
 from dragoman.text.checks.faults import faults
 from dragoman.text.guidance import Guidance, Guide, Match, Reading, combined, reading
+from dragoman.text.segmenter import unbroken
 from dragoman.translation.folder.shortlist import Shortlist
 from dragoman.translation.lines import LineItem, addressed, prefix_tokens, warning_of_language
 from dragoman.translation.search.engine import Engine, Hypothesis, Request, Tokens
@@ -75,7 +77,7 @@ class Exchange:
         """Yield the request for each line, and the function that makes its translation of the answer."""
         tokenizer, decoding = self.maker.tokenizer, self.maker.decoding
         stripped = [line.strip() for line, _ in items]
-        reads = [addressed(line, decoding.to) for line in stripped]
+        reads = ["" if is_blank(line) else addressed(line, decoding.to) for line in stripped]
         guidances = self._guidances(stripped, [prefix for _, prefix in items])
         encoded: list[Tokens] = [*tokenizer.encode_source(reads)]
         for (line, prefix), read, guidance, tokens in zip(items, reads, guidances, encoded, strict=True):
@@ -129,6 +131,8 @@ class Exchange:
         ]
         if asked.guidance is not None:
             found = [_shown(one, asked.guidance, maker.languages[1]) for one in found]
+        if is_blank(asked.line):  # nothing to translate, but it stays as it is
+            found = [replace(one, text=unbroken(asked.line.strip())) for one in found]
         best, *others = ranked(asked.line.strip(), found, maker.decoding, self.reverse)
         return replace(best, alternatives=tuple(others)) if others else best
 

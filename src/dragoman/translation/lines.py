@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import closest, same
+from dragoman.text.blank import is_blank
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
@@ -68,7 +69,7 @@ def with_prefixes(
 
 def prefix_tokens(tokenizer: Tokenizer, prefix: str, *, banned: Collection[int] = ()) -> tuple[int, ...]:
     """The tokens of a prefix. Raises DataError if the vocabulary cannot spell it without `banned` tokens."""
-    if not prefix.strip():
+    if is_blank(prefix):
         return ()
     # Subwords carry the space before a word: one at the end would become a separate token.
     (tokens,) = tokenizer.encode_target([prefix.strip()])
@@ -116,7 +117,12 @@ def warning_of_language(
     """Yield the items. Log a warning if a line does not name one of several target languages."""
     tags, warned = tuple(f">>{language}<<" for language in languages), False
     for item in items:
-        if not warned and item is not None and item[0].strip() and not item[0].lstrip().startswith(tags):
+        if (
+            not warned
+            and item is not None
+            and not is_blank(item[0])
+            and not item[0].lstrip().startswith(tags)
+        ):
             log.warning("this model has several target languages; choose one: %s", ", ".join(languages))
             warned = True
         yield item

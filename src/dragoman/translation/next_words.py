@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import exp
 
 from dragoman.base.errors import ConfigError
+from dragoman.text.blank import is_blank
 from dragoman.text.spans import words_of
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.search.engine import Engine, Hypothesis, Request
@@ -102,7 +103,7 @@ def _first_word(tokenizer: Tokenizer, whole: Hypothesis, begun: int, prefix: str
     if whole.truncated and end == len(words):
         return None  # too long to be a word
     head, word = text[: spans[start][0]], text[spans[start][0] : spans[end - 1][1]]
-    if not head and prefix.strip():
+    if not head and not is_blank(prefix):
         return None
     if prefix[-1:].isspace() and not head[-1:].isspace():
         return None

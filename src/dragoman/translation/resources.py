@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, get_args
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.languages import related
+from dragoman.text.blank import is_blank
 from dragoman.text.guidance import marks_of
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.search.options import Decoding
@@ -85,7 +86,7 @@ def check_inspection(decoding: Decoding, target: str | None, prefix: str) -> Non
     searched = decoding != Decoding(
         length_penalty=decoding.length_penalty, normalization=decoding.normalization, to=decoding.to
     )
-    if target is not None and (searched or prefix.strip()):
+    if target is not None and (searched or not is_blank(prefix)):
         raise ConfigError("a given translation cannot have options of a search", hint="leave one of them out")
 
 

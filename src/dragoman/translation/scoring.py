@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar, cast
 
 from dragoman.base.errors import DataError
+from dragoman.text.blank import is_blank
 from dragoman.translation.lines import addressed, checked_lines
 from dragoman.translation.search.engine import Engine, Tokens
 from dragoman.translation.search.options import Beam
@@ -46,9 +47,9 @@ def scored_pairs(
     attention to be held.
     """
     tokenizer, decoding = maker.tokenizer, maker.decoding
-    read = [addressed(source.strip(), decoding.to) for source in sources]
+    read = ["" if is_blank(one) else addressed(one.strip(), decoding.to) for one in sources]
     encoded = tokenizer.encode_source(read)
-    answered = tokenizer.encode_target([target.strip() for target in targets])
+    answered = tokenizer.encode_target(["" if is_blank(one) else one.strip() for one in targets])
     if maker.attention is not None:
         _check_size(sources, encoded, answered)
     pairs = zip(encoded, answered, strict=True)

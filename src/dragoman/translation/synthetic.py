@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 from dragoman.base.errors import ConfigError
@@ -73,7 +73,8 @@ def back_translated(
             f"{per_line} sources a line by greedy search, which finds one",
             hint="use beam, sample or noise, or 1 a line",
         )
-    for number, found in enumerate(translator.stream(lines, decoding), first):
+    whole = replace(decoding, split=False)
+    for number, found in enumerate(translator.stream(lines, whole), first):
         target = _cell(found.source)
         texts = [one if not one.truncated else None for one in (found, *found.alternatives)]
         if how == "noise":

@@ -1,26 +1,18 @@
-"""A translation, and how it is made: from a hypothesis, or from the translations of sentences."""
+"""A translation, and how it is made from a hypothesis."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain
-from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError
+from dragoman.text.checks.omissions import lacks_most
 from dragoman.text.guidance import Match
-from dragoman.text.segmenter import Segmented, segment_text
 from dragoman.text.tokenizers.tokenizer import Tokenizer
-from dragoman.translation.lines import LineItem
 from dragoman.translation.search.alignment import Aligning, Alignment, alignment_of
 from dragoman.translation.search.engine import Hypothesis, Tokens
 from dragoman.translation.search.evidence import evidence_of
 from dragoman.translation.search.options import AttentionOf, Decoding
-from dragoman.translation.search.risk import Risk, RiskModel, assess, risk_of_parts
-
-if TYPE_CHECKING:
-    from dragoman.translation.memory.store import TranslationMemory
+from dragoman.translation.search.risk import Risk, RiskModel, assess
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,6 +38,11 @@ class Translation:
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def lacking(self) -> bool:
+        """Whether the text seems to lack most of its source. What a memory has is never in doubt."""
+        return not (self.match is not None and self.match.exact) and lacks_most(self.source, self.text)
 
     def __repr__(self) -> str:
         """Source, text and score, and the names of other fields that are set."""
@@ -86,7 +83,7 @@ class TranslationMaker:
         `read` is the text that the model read for the source, and `tokens` its tokens. `cut` says that these
         are only the first.
         """
-        text = self._text(hypothesis) if given is None else given if hypothesis.token_logp else ""
+        text = self._text(hypothesis) if given is None else given if hypothesis.token_logp else given.strip()
         alignment = risk = None
         if self.aligning is not None:
             spans = (
@@ -118,36 +115,6 @@ class TranslationMaker:
     def _text(self, hypothesis: Hypothesis) -> str:
         # With byte fallback a translation can contain a line break. Keep it one line.
         return self.tokenizer.decode(hypothesis.tokens).replace("\r", " ").replace("\n", " ")
-
-    def sentences(
-        self, item: LineItem, memory: TranslationMemory | None
-    ) -> tuple[list[LineItem], Callable[[Sequence[Translation]], Translation]]:
-        """The sentences of a line, the first with its prefix, and the function that joins their translations.
-
-        A line that the memory has is not cut.
-        """
-        line = item[0].strip()
-        if memory is not None and line and memory.exact(line) is not None:
-            parts = segment_text(line, *self.languages, how="one", longest=None)
-        else:
-            parts = segment_text(line, *self.languages)
-        items = [(one, "" if number else item[1]) for number, one in enumerate(parts.sentences or [""])]
-        return items, partial(self._joined, item[0], parts)
-
-    def _joined(self, line: str, parts: Segmented, found: Sequence[Translation]) -> Translation:
-        """Join the translations of the sentences of a line."""
-        count = sum(len(one.token_logp) for one in found)
-        return Translation(
-            source=line,
-            text=parts.joined([one.text for one in found[: len(parts.pieces)]])[0],
-            score=sum(one.score * len(one.token_logp) for one in found) / max(count, 1),
-            tokens=tuple(chain.from_iterable(one.tokens for one in found)),
-            token_logp=tuple(chain.from_iterable(one.token_logp for one in found)),
-            truncated=any(one.truncated for one in found),
-            risk=risk_of_parts([one.risk for one in found if one.risk]) if self.decoding.risk else None,
-            match=found[0].match if len(found) == 1 else None,
-            unused_terms=tuple(dict.fromkeys(chain.from_iterable(one.unused_terms for one in found))),
-        )
 
 
 def aligning_for(decoding: Decoding, own: Aligning | None) -> Aligning | None:

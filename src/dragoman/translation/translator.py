@@ -46,6 +46,7 @@ from dragoman.translation.search.evidence import Evidence, evidence_of
 from dragoman.translation.search.options import Average, Beam, Decoding, DecodingOptions, Normalization
 from dragoman.translation.search.phrasing import Phrasing
 from dragoman.translation.search.risk import Risk, RiskModel, assess
+from dragoman.translation.sentences import LineCutter
 from dragoman.translation.translation import Translation, TranslationMaker, aligning_for
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from dragoman.translation.memory.store import MemoryGuide, TranslationMemory
     from dragoman.translation.native.choice import DType, EngineName
     from dragoman.translation.next_words import NextWord
+    from dragoman.translation.protected import Sentence, Translated
     from dragoman.translation.terms.terms import TermGuide, TermList, TermsMode
 
 
@@ -336,7 +338,6 @@ class Translator:
         """
         texts = [text] if isinstance(text, str) else checked_lines(text)
         parts = [segment_text(one, *self._languages, how="lines", longest=None) for one in texts]
-        options = {"sentences": True, **options}
         found = iter(self.translate([line for one in parts for line in one.sentences], **options))
         new = [one.joined([next(found).text for _ in one.pieces])[0] for one in parts]
         return new[0] if isinstance(text, str) else new
@@ -374,8 +375,9 @@ class Translator:
         A blank line gets an empty translation.
 
         Pass options as a `Decoding`, as keywords with the names of its fields, or both. Keywords win.
-        Spaces around a line are ignored. A line is one sentence for the model unless `sentences` is set. The
-        score of a line of several sentences is then the mean of theirs, weighted by their tokens.
+        Spaces around a line are ignored. Each sentence of a line is translated by itself, and placeholders,
+        URLs and e-mail addresses are kept; `split=False` gives the model each line as it is. The score of
+        a line of several sentences is the mean of theirs, weighted by their tokens.
 
         `prefix` is one text for all lines or one for each. Every translation begins with it. Its tokens
         are forced, so the last word may continue ("Ein" as "Eine"). Spaces around it are ignored.
@@ -403,8 +405,9 @@ class Translator:
         lines so far are translated before the next is read: for a source that has to wait. An error
         of `lines` is raised after the translations of the lines before it.
         """
+        asked = Decoding.of(decoding, options)
         decoding = choosing(
-            Decoding.of(decoding, options),
+            asked,
             shortlist=self.shortlist is not None,
             reverse=self.reverse is not None,
         )
@@ -427,14 +430,18 @@ class Translator:
         if type(window) is not int or window < 1:
             raise ConfigError(f"window = {window} cannot be used", hint="use at least 1")
         items = with_prefixes(lines, prefix)
-        if not decoding.sentences:
+        split = decoding.split and decoding.attention is None
+        if not (split or decoding.protects):
             return iter(exchange.stream(items, self.engine, window))
         memory = None if self.memory is None else self.memory.memory
-        return by_parts(
-            items,
-            lambda item: exchange.maker.sentences(item, memory),
-            lambda parts: exchange.stream(parts, self.engine, window),
-        )
+        protect = partial(self._protected, asked) if decoding.protects else None
+        cutter = LineCutter(exchange.maker, memory, split, protect)
+        return by_parts(items, cutter.cut, lambda parts: exchange.stream(parts, self.engine, window))
+
+    def _protected(self, decoding: Decoding, sentences: Sequence[Sentence]) -> list[Translated]:
+        from dragoman.translation.protected import Sentences
+
+        return Sentences(self, decoding).translate(sentences)
 
     def next_words(
         self, line: str, prefix: str = "", *, most: int = 8, to: str | None = None

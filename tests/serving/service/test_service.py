@@ -114,6 +114,55 @@ def test_an_empty_text_asks_no_model() -> None:
     run(service, story())
 
 
+@pytest.mark.parametrize(
+    "text", ["%s", "a@b.example", "https://b.example/a?b=1", "$1,234.50", "12:30", "\u200b", "\u200e\u00ad"]
+)
+def test_what_is_not_language_stays_as_it_is(text: str) -> None:
+    engine = Shift()
+    service = service_of(served("m", engine))
+
+    async def story() -> None:
+        asked = len(engine.asked)
+        for how in ("split", "lines", "one"):
+            (answer,) = await ask(service, text, sentences=how)
+            assert (answer.text, answer.lacking) == (text, False)
+        assert len(engine.asked) == asked
+
+    run(service, story())
+
+
+def test_placeholders_are_kept() -> None:
+    service = service_of(served("m", Shift()), limits=Limits(cache_bytes=0))
+
+    async def story() -> None:
+        answers = await ask(service, "abc %s. def https://a.example/b?c. d", "abc", "{x} e\n{y} hij")
+        assert [one.text.count(name) for one, name in zip(answers, ("%s", "b", "{y}"), strict=True)] == [
+            1
+        ] * 3
+        assert "https://a.example/b?c" in answers[0].text
+
+    run(service, story())
+
+
+def test_translations_that_lack_most_are_counted_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    class Short(Shift):
+        def _answer(self, source: Sequence[int], more: int) -> Any:
+            return super()._answer(source[:1], more)
+
+    counted = Counted()
+    service = service_of(served("m", Short()), counting=counted)
+
+    async def story() -> None:
+        answers = await ask(service, "abc", "abcdefghij" * 4, "<b>" + "abcdefghij " * 4 + "</b>")
+        assert [one.lacking for one in answers] == [False, True, True]
+
+    run(service, story())
+    assert counted.counts["lacking"] == 2
+    assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"] == [
+        "2 of 3 translations lack most of the source"
+    ]
+
+
 def test_a_single_sentence_comes_with_its_tokens() -> None:
     service = service_of(served("m", Shift()))
     text = " abc. \n def!\n7"

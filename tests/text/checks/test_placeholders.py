@@ -157,3 +157,28 @@ def test_what_has_no_word_is_no_language(text: str) -> None:
 def test_protected_words_are_no_language() -> None:
     assert has_language("a {b}")
     assert not has_language("1 {b}", [(2, 5)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "It costs $1,234.50.",
+            "It costs $1.",
+            "$5 off",
+            "pay $9",
+            "from $1-$5",
+            "$1/month",
+            "$1 000",
+            "$7!",
+        ),
+        *("US$5", "$1 a day", "Price: $1", "at 12:30:45", "on 12/24/2024", "+1-800-555-0199", "50% off"),
+        *("(555) 123-4567", "2024-12-24T10:30:00Z", "the 100% and 3.5%", "from $2 to $9"),
+    ],
+)
+def test_prices_dates_times_and_phone_numbers_are_no_directives(text: str) -> None:
+    assert find_placeholders(text) == []
+
+
+def test_directives_count_from_one() -> None:
+    assert [one.text for one in find_placeholders("$1 edits by $2, not $4")] == ["$1", "$2"]

@@ -19,6 +19,8 @@ def verdict(source: str, target: str, lengths: tuple[int, int], **config: float)
         ("", "b", (0, 5), "empty source"),
         (" \u3000\t", "b", (3, 5), "empty source"),
         ("a", "\n", (5, 1), "empty target"),
+        ("\u200b", "b", (1, 5), "empty source"),
+        ("a", "\u200e\u00ad", (1, 2), "empty target"),
         ("", "", (0, 0), "empty source"),
         ("a", "b", (256, 256), None),
         ("a", "b", (257, 256), "too long"),

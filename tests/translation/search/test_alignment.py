@@ -218,7 +218,7 @@ def test_a_translation_has_the_alignment_that_its_attention_gives(engine: Any) -
     translator = Translator.of(bundle(transformer()), engine=engine)
     options: dict[str, Any] = {"max_extra_tokens": 4, "n_best": 2}
     plain = translator.translate(LINES, attention="2", **options)
-    found = translator.translate(LINES, alignment=True, **options)
+    found = translator.translate(LINES, alignment=True, split=False, **options)
     for one, other in zip(found, plain, strict=True):
         for aligned, shown in zip([one, *one.alternatives], [other, *other.alternatives], strict=True):
             assert (aligned.text, aligned.attention, shown.alignment) == (shown.text, (), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -16,7 +17,7 @@ from dragoman.cli.models import Guides, Loading, models_and_text
 from dragoman.cli.options import Flag, Flags, Model, Quiet
 from dragoman.cli.outcome import waiting, warn
 from dragoman.cli.translate.documents import fail
-from dragoman.cli.translate.translate import FILE_OPTIONS, SEARCH, warn_of_truncated
+from dragoman.cli.translate.translate import FILE_OPTIONS, SEARCH, Plain, Sentences, warn_of_truncated
 from dragoman.cli.writing import made_from
 from dragoman.translation.search.options import Decoding
 
@@ -78,7 +79,9 @@ def bulk(
         Flag("The column or key that has the text. [default: text]", metavar="NAME", section=_PARTS),
     ] = None,
     prefix: Annotated[str | None, Flag("Begin every translation with this text.")] = None,
-    decoding: Annotated[Decoding, SEARCH, Flags("sentences", section="Search")],
+    decoding: Annotated[Decoding, SEARCH],
+    plain: Plain = False,
+    sentences: Sentences = False,
     guides: Annotated[Guides, Flags("terms", "terms_mode", "reverse")],
     loading: Loading,
     quiet: Quiet = False,
@@ -111,7 +114,7 @@ def bulk(
     tasks = bulk_tasks(names, output)
     job = BulkJob(
         models=tuple(str(model.absolute()) for model in models),
-        decoding=decoding,
+        decoding=replace(decoding, split=not plain),
         average=loading.average or "log-probabilities",
         dtype=loading.dtype,
         adapter=_absolute(loading.adapter),

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -126,7 +125,6 @@ def protected(
     from dragoman.translation.translation import Translation
 
     doubtful: list[int] = []
-    decoding = replace(decoding, sentences=False)  # segments are split anyway
     for number, result in enumerate(translate_lines(translator, lines, decoding, window=window), 1):
         doubtful += [number] if result.doubts else []
         text = text_of(result.content).replace("\n", " ")

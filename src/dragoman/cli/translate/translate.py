@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -50,6 +51,14 @@ _RISK = (
     "With --jsonl: the probability that a correction is needed, and what to check. Documents and --protect: "
     "what to check."
 )
+Plain = Annotated[
+    bool,
+    Flag(
+        "Give the model each line as it is: do not split it into sentences, and keep no placeholders.",
+        section="Lines of text",
+    ),
+]
+Sentences = Annotated[bool, Flag("Split lines into sentences. This is the default.", section="Lines of text")]
 FILE_OPTIONS = ("adapter", "memory", "prefix_file", "reverse", "terms")  # their files are read
 
 
@@ -89,16 +98,17 @@ def translate(
         Decoding,
         Flags(risk=Flag(_RISK), section="Input and output"),
         SEARCH,
-        Flags("sentences", section="Lines of text"),
         Flags("n_best", "alignment", "attention", section=_PRINTED),
         Flags(
             *("sample", "sample.temperature", "sample.top_k", "sample.top_p", "sample.seed"), section=_DRAWN
         ),
     ],
+    plain: Plain = False,
+    sentences: Sentences = False,
     protect: Annotated[
         bool,
         Flag(
-            "Keep placeholders, tags and URLs, as in documents, and copy text that is not language.",
+            "Treat lines as segments of a document: say which have to be checked.",
             section="Lines of text",
         ),
     ] = False,
@@ -150,6 +160,7 @@ def translate(
 
     For folders of text and files of many millions of lines, see dragoman bulk.
     """
+    decoding = replace(decoding, split=not plain)
     models, names = models_and_text(model, files)
     names = names or [STDIN]
     loading.check(models)
@@ -216,11 +227,16 @@ def translate(
         shown = not quiet and not typed and (output is not None or not sys.stdout.isatty())
         with shown_rate(lines.share, "translating", skipped=lines.skipped, shown=shown) as done:
             for number, one in enumerate(translations, lines.skipped + 1):
-                writer.add(number, show(number, one, lines.ends.popleft()), truncated=one.truncated)
+                text = show(number, one, lines.ends.popleft())
+                writer.add(number, text, truncated=one.truncated, lacking=one.lacking)
                 done(number)
-    if writer.written.truncated and not quiet:
-        written, first = writer.written, [f"{number:,}" for number in writer.written.first]
-        warn_of_truncated(written.truncated, "line ", first, decoding)
+    written = writer.written
+    if written.truncated and not quiet:
+        warn_of_truncated(written.truncated, "line ", [f"{one:,}" for one in written.first], decoding)
+    if written.lacking and not quiet:
+        shown = _first(written.lacking, [f"{one:,}" for one in written.first_lacking])
+        what = "1 translation lacks" if written.lacking == 1 else f"{written.lacking:,} translations lack"
+        warn(f"{what} most of the source (line {shown})")
 
 
 def _check_lines(
@@ -246,12 +262,16 @@ def _check_lines(
 
 def warn_of_truncated(count: int, where: str, first: Sequence[object], decoding: Decoding) -> None:
     """Say how many translations were cut short, and `where` the first of them are."""
-    shown = ", ".join(map(str, first)) + (", ..." if count > len(first) else "")
+    shown = _first(count, first)
     what = "1 translation is" if count == 1 else f"{count:,} translations are"
     warn(
         f"{what} cut short ({where}{shown}): the line is too long, or its translation reached the limit of "
         f"{decoding.max_extra_tokens} tokens more than the source (--max-extra)"
     )
+
+
+def _first(count: int, first: Sequence[object]) -> str:
+    return ", ".join(map(str, first)) + (", ..." if count > len(first) else "")
 
 
 Show = Callable[[int, "Translation", str], str]  # line number, translation, line end -> text

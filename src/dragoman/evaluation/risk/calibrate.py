@@ -24,6 +24,7 @@ from dragoman.base.tables import markdown
 from dragoman.evaluation.metrics import line_ter
 from dragoman.evaluation.risk.planted import Planter
 from dragoman.evaluation.risk.report import Detection, RiskReport, detection_rows, report_on
+from dragoman.text.blank import is_blank
 from dragoman.text.checks.faults import FlagKind
 from dragoman.translation.folder.card import render_card, with_section
 from dragoman.translation.folder.config import CARD, read_config
@@ -119,7 +120,7 @@ def examples_of(
     chosen = _spread(pairs, most)
     sources, references = [source for source, _ in chosen], [reference for _, reference in chosen]
     progress(f"translating {len(chosen):,} lines")
-    own = [one.text for one in translator.translate(sources, decoding)]
+    own = [one.text for one in translator.translate(sources, decoding, split=False)]
     to = decoding.to if decoding else None
     own_code = closest(to, translator.tokenizer.languages) if to else None
     languages = translator.source_language, own_code or translator.target_language
@@ -210,7 +211,7 @@ def _spread(pairs: Iterable[tuple[str, str]], most: int) -> list[tuple[str, str]
     """At most `most` of the pairs with text on both sides, each source once, spread evenly."""
     kept: dict[str, str] = {}
     for source, reference in pairs:
-        if source.strip() and reference.strip():
+        if not is_blank(source) and not is_blank(reference):
             kept.setdefault(source.strip(), reference.strip())
     all_pairs = list(kept.items())
     count = min(most, len(all_pairs))

@@ -241,6 +241,7 @@ _SHOWN = {
     "source_words": WORD_PAIRS,
     "links": described(WORD_PAIRS, "Numbers of words: source, target."),
     "remembered": bool,
+    "lacking": bool,
     "truncated": bool,
 }
 

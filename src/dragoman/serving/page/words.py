@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from math import exp
 from typing import TYPE_CHECKING, Any
 
+from dragoman.text.checks.omissions import lacks_most
 from dragoman.text.spans import Span, words_of
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def sentence_table(
         "source_words": source_words,
         "links": links,
         "remembered": match is not None and match.exact,
+        "lacking": match is None and lacks_most(sentence, text),
         "truncated": translation is not None and translation.truncated,
     }
 

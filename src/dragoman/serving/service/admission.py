@@ -19,6 +19,7 @@ Count = Literal[
     "cache_misses",
     "shared",  # texts that equal one in flight
     "remembered",  # texts that the memory had
+    "lacking",  # texts whose translation seems to lack most of them
     "overloaded",  # requests, as are all below
     "late",
     "left",  # cancelled by their clients

@@ -71,6 +71,7 @@ class Answer:
     """Of a text of one sentence, without markup and without a pivot: tokens, alignment, risk."""
     match: Match | None = None  # of the memory, for the whole text; with a score of 100 it was taken over
     cached: bool = False
+    lacking: bool = False  # whether it seems to lack most of the text
 
 
 @dataclass(frozen=True)

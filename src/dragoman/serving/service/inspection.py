@@ -18,6 +18,7 @@ from dragoman.base.languages import canonical
 from dragoman.base.machine import has_pytorch
 from dragoman.models.shapes import Architecture, RecurrentConfig, SSRUConfig, TransformerConfig
 from dragoman.serving.service.limits import Late, NoPyTorch, NotReady, Overloaded, TooLong, UnknownLanguage
+from dragoman.text.blank import is_blank
 from dragoman.translation.lines import addressed
 from dragoman.translation.search.options import Decoding
 from dragoman.translation.translator import Translator
@@ -151,7 +152,7 @@ def _need_pytorch() -> None:
 def _check(question: Question) -> None:
     if len(question.text) > _TEXT:
         raise TooLong(f"{len(question.text):,} characters", hint=f"at most {_TEXT} can be inspected")
-    if not question.text.strip():
+    if is_blank(question.text):
         raise DataError("the text is empty", hint="give a sentence")
 
 

@@ -21,6 +21,9 @@ from dragoman.serving.service.languages import Pairs, detect_language
 from dragoman.serving.service.limits import Limits
 from dragoman.serving.service.memories import Memories
 from dragoman.serving.service.models import ServedModel
+from dragoman.text.blank import is_blank
+from dragoman.text.checks.omissions import lacks_most
+from dragoman.text.checks.placeholders import find_placeholders
 from dragoman.text.segmenter import Segmented, segment_text
 from dragoman.translation.search.options import Decoding
 
@@ -173,7 +176,10 @@ class Router:
             if ask.memory and not ask.prefix and self._memory(route, ask) is not None:
                 known = cache(partial(self._memories.exact, (route.source, route.target)))
             ends = route.source, route.target
-            parts = segment_text(text, *ends, how=ask.sentences, known=known, copying=not ask.prefix)
+            kept = [] if ask.prefix else [(one.start, one.end) for one in find_placeholders(text)]
+            parts = segment_text(
+                text, *ends, how=ask.sentences, kept=kept, known=known, copying=not ask.prefix
+            )
         return _Plan(text, route, confidence, parts)
 
     def _memory(self, route: Route, ask: Ask) -> TranslationMemory | None:
@@ -199,7 +205,7 @@ class Router:
     async def _marked(
         self, route: Route, plans: Sequence[_Plan], ask: Ask, place: QueuePlace
     ) -> list[Answer]:
-        blank = [not plan.text.strip() for plan in plans]
+        blank = [is_blank(plan.text) for plan in plans]
         texts = [plan.text for plan, empty in zip(plans, blank, strict=True) if not empty]
         values, cached = await self._through(route, texts, ask, place)
         left = iter(cast("Sequence[Marked]", values))
@@ -214,6 +220,7 @@ class Router:
                     route=plan.route,
                     match=found.match,
                     cached=cached and not empty,
+                    lacking=found.match is None and lacks_most(plan.text, found.text),
                 )
             )
         return answers
@@ -268,6 +275,8 @@ def decoding_of(ask: Ask, to: str | None, limits: Limits, *, last: bool) -> Deco
         quality=ask.quality or "normal",
         to=to,
         max_extra_tokens=limits.output_extra,
+        split=False,  # texts are cut before
+        protect=ask.markup == "text",
         alignment=plain and "alignment" in ask.wants,
         risk=plain and "risk" in ask.wants,
     )
@@ -309,6 +318,7 @@ def _answer(plan: _Plan, found: Sequence[Translation], n_best: int, *, cached: b
         translation=None if plan.route.pivots else translation,
         match=match or (translation.match if translation else None),
         cached=cached,
+        lacking=match is None and lacks_most(plan.text, text),
     )
 
 

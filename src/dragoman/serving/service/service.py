@@ -10,6 +10,7 @@ answers = await service.translate(
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -42,6 +43,7 @@ _PREPARING = 4  # threads for short work
 _READING = 2  # threads that read and write files, so that no text waits for a file
 _LOOK = 0.02  # seconds between looks at whether all are done
 _GRACE = 5.0  # seconds in which stopped work notices it
+log = logging.getLogger(__name__)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 Result = TypeVar("Result")
@@ -146,6 +148,9 @@ class Service:
         started = time.monotonic()
         async with self._place(len(texts), characters, client, deadline) as place:
             answers = await self._router.answers(texts, ask, place)
+        if lacking := sum(one.lacking for one in answers):
+            self._counting.count("lacking", lacking)
+            log.warning("%d of %d translations lack most of the source", lacking, len(answers))
         for pair in {(one.route.source, one.route.target) for one in answers}:
             self._counting.took(pair, time.monotonic() - started)
         return answers

@@ -78,6 +78,7 @@ export class Draft {
             byHand: byHand !== null,
             own,
             remembered: one.remembered && byHand === null,
+            lacking: one.lacking && byHand === null,
             truncated: one.truncated,
             source: [begin, begin + one.source.length],
             target: [start, start + text.length],

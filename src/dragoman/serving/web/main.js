@@ -112,7 +112,9 @@ function showCurrent() {
         for (const link of linked) marks[there].push(["linked", at.sentence, link[there === "source" ? 0 : 1]]);
     }
     for (const side of ["source", "target"]) panes[side].mark(marks[side]);
-    by("word").replaceChildren(...(at?.side === "target" ? described(at) : []));
+    const lacking = draft.sentences.filter((one) => one.lacking).length;
+    const note = lacking ? [`Lacks most of the source: ${lacking} of ${draft.sentences.length} sentences.`] : [];
+    by("word").replaceChildren(...(at?.side === "target" ? described(at) : note));
     panel.show(sentence);
     by("how").hidden = !(server?.how && sentence);
     const which = draft.sentences.length > 1 ? ` ${draft.sentences.indexOf(sentence) + 1}` : "";

@@ -43,7 +43,9 @@ export class Pane {
             if (start < done) continue; // never: but a mark must not double text
             parts.push(text.slice(done, start));
             const words = this.#words(sentence, text.slice(start, end));
-            const element = make("span", { class: sentence.byHand && this.side === "target" ? "part by-hand" : "part" }, ...words.all);
+            const marks = this.side === "target" ? { "by-hand": sentence.byHand, lacking: sentence.lacking } : {};
+            const names = ["part", ...Object.keys(marks).filter((name) => marks[name])];
+            const element = make("span", { class: names.join(" ") }, ...words.all);
             this.shown.push({ element, words: words.elements });
             parts.push(element);
             done = end;

@@ -7,8 +7,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from dragoman.text.blank import is_blank
 from dragoman.text.checks.loops import is_invention, loops
-from dragoman.text.checks.numbers import different_numbers
+from dragoman.text.checks.omissions import lacks_most
 from dragoman.text.checks.placeholders import find_placeholders, has_language
 from dragoman.text.clean import clean
 
@@ -60,15 +61,20 @@ def faults(source: str, target: str, source_language: str, target_language: str)
 def faults_of(source: Side, target: Side) -> list[Fault]:
     """Return the faults of a translation that the two texts show.
 
-    An empty translation of a text is an omission, one that is far too long an addition.
+    An empty translation of a text is an omission, and so is one that lacks most of it; one that is far too
+    long is an addition.
     """
     flags = []
-    if not target.text.strip() and has_language(source.text):
+    if is_blank(target.text) and has_language(source.text):
         flags.append(Fault("omission", source.text.strip()))
+    elif lacks_most(source.text, target.text):
+        flags.append(Fault("omission", "most of the text"))
     if is_invention(target.text, source.text):
         flags.append(Fault("addition"))
     if loops(target.text, source.text):
         flags.append(Fault("repetition"))
+    from dragoman.text.checks.numbers import different_numbers  # its patterns are slow to compile
+
     numbers = different_numbers(source.words, target.words, source.language, target.language)
     flags += [Fault("number differs", one) for one in numbers]
     flags += [Fault("placeholder", one) for one in unmatched(source.placeholders, target.placeholders)]

@@ -12,7 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
+
+from dragoman.text.blank import INVISIBLE
 
 Kind = Literal[
     "url", "email", "code", "icu", "double brace", "brace", "dollar", "printf", "percent", "underscores",
@@ -30,13 +33,18 @@ class Placeholder:
     text: str
 
 
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(f"(?:(?![{INVISIBLE}])[^\\W\\d_])+")
 # Letters of the scripts that put spaces between words.
 _LETTER = r"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0370-\u058f"
 _NAME = r"[^\W\d][\w-]*"
 # A URL ends before CJK: these scripts put no space after it.
 _URL = r"[^\s<>\"'`{}|\\^\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+"
-_MONEY = r"(?![.,]?\d|[ \u00a0-]?(?:[mb]illi|trilli|mrd|mio|mln|mld|bn|mn|per\b|each\b|cent|k\b|m\b))"
+_MONEY = (
+    r"(?![.,]?\d|[ \u00a0\u202f]\d{3}(?!\d)|[-\u2013]\$?\d|/(?:day|week|month|year|hour|mo|yr|hr|kg|lb)\b"
+    r"|[ \u00a0-]?(?:[mb]illi|trilli|mrd|mio|mln|mld|bn|mn|per\b|each\b|cent|k\b|m\b|off\b"
+    r"|an? (?:day|week|month|year|hour|night|piece|person)\b))"
+)
+_PAID = re.compile(r"(?i)\b(?:costs?|pays?|paid|worth|prices?:?|spent|charged?) (?:\w+ )?$|-$")
 _CONVERSION = r"(?:hh|h|ll|l|q|j|z|t|L)?(?:[diouxXeEfFgGcspn@]|<PRI[diouxX]\w{1,9}>)"
 _PRECISION = r"(?:\.(?:\*(?:\d{1,2}\$)?|\d{1,4})?)?"
 _WIDTH = r"(?:\*(?:\d{1,2}\$)?|\d{1,4})?"
@@ -94,7 +102,6 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
     ("emoji", r"(?<![\w:]):(?:[a-z][a-z0-9_+-]{1,40}|[+-]1):(?![\w:])"),
     ("escape", r"\\(?:[abfnrtv0\\\"']|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})"),
 )
-_ANY = re.compile("|".join(f"(?P<k{number}>{form})" for number, (_, form) in enumerate(_FORMS)))
 _POSSIBLE = re.compile(r"[:@`{$%<&\\]|__|www")  # every span has one of these
 _TRAILING = ".,;:!?…)]}»”’'\"*"  # after a URL it belongs to the sentence
 _OPENING = {")": "(", "]": "["}
@@ -146,15 +153,21 @@ def _in_c(text: str) -> list[Placeholder]:
     return found
 
 
+@cache
+def _any() -> re.Pattern[str]:
+    """All forms. To compile them takes longer than to read a short text without any."""
+    return re.compile("|".join(f"(?P<k{number}>{form})" for number, (_, form) in enumerate(_FORMS)))
+
+
 def _in_any_text(text: str) -> list[Placeholder]:
     if not _POSSIBLE.search(text):
         return []
     found: list[Placeholder] = []
     numbered = _QT.search(text) is not None
-    place, icu, match = 0, _ICU.search(text), _ANY.search(text)
+    place, icu, match = 0, _ICU.search(text), _any().search(text)
     while True:
         if match is not None and match.start() < place:
-            match = _ANY.search(text, place)
+            match = _any().search(text, place)
         if icu is not None and icu.start() < place:
             icu = _ICU.search(text, place)
         if icu is not None and (match is None or icu.start() <= match.start()):
@@ -169,6 +182,9 @@ def _in_any_text(text: str) -> list[Placeholder]:
             kind, (start, end) = _FORMS[int(str(match.lastgroup)[1:])][0], match.span()
             if kind == "url":
                 end = _end_of_url(text, start, end)
+            if kind == "dollar" and text[start + 1 : end].isdigit() and _is_price(text, start, end):
+                place = start + 1
+                continue
             if kind in ("printf", "percent") and _is_language(text, place, start, end, kind, numbered):
                 place = start + 1
                 continue
@@ -194,6 +210,12 @@ def _is_language(text: str, place: int, start: int, end: int, kind: Kind, number
         return not numbered
     # "%slink%s" has two; a lone "%sort" is a word.
     return word == "s" and text[end : end + 1].islower() and text.find("%s") == text.rfind("%s")
+
+
+def _is_price(text: str, start: int, end: int) -> bool:
+    """Whether $4 is a price: directives count from $1, so the text has $1, $2 and $3, too."""
+    missing = any(f"${n}" not in text for n in range(1, int(text[start + 1 : end])))
+    return missing or _PAID.search(text, max(start - 30, 0), start) is not None
 
 
 def _end_of_url(text: str, start: int, end: int) -> int:

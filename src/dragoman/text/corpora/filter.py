@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from dragoman.base.options import Option, Options
+from dragoman.text.blank import is_blank
 
 EMPTY_SOURCE = "empty source"
 EMPTY_TARGET = "empty target"
@@ -84,9 +85,9 @@ def reason_to_leave_out(
     config: FilterConfig, source: str, target: str, source_length: int, target_length: int
 ) -> str | None:
     """Return why to set a pair aside, or None. Lengths are in tokens. Duplicates are not looked for."""
-    if not source.strip():
+    if is_blank(source):
         return EMPTY_SOURCE
-    if not target.strip():
+    if is_blank(target):
         return EMPTY_TARGET
     shorter, longer = sorted((source_length, target_length))
     if longer > config.max_length:

@@ -229,9 +229,21 @@ class Decoding(Options):
             "model's default."
         ),
     ] = False
-    sentences: Annotated[
-        bool, Option("Translate each sentence of a line by itself, and keep the space between them.")
-    ] = False
+    split: Annotated[
+        bool,
+        Option(
+            "Translate each sentence of a line by itself, and keep the space between them; False gives the "
+            "model whole lines. With `attention`, lines stay whole."
+        ),
+    ] = True
+    protect: Annotated[
+        bool | None,
+        Option(
+            "Keep placeholders, URLs and e-mail addresses, and copy text that is not language. By default as "
+            "`split`."
+        ),
+    ] = None
+    sentences: Annotated[bool | None, Option("An older name of `split`.")] = None
     risk: Annotated[
         bool, Option("Return the probability that a correction is needed, and flags that say what to check.")
     ] = False
@@ -271,12 +283,9 @@ class Decoding(Options):
         super().__post_init__()
         _ = self.attention_of  # raises ConfigError for anything else than a layer and a head
         self.how(Beam(size=max(Beam().size, self.searched)))  # raises ConfigError for contradictions
-        several = self.n_best > 1 or (self.sample is not None and self.sample.n_best > 1)
-        if self.sentences and (several or self.attention is not None or self.alignment):
-            raise ConfigError(
-                "sentences cannot be split with n_best, attention or alignment",
-                hint="split the text into lines of one sentence",
-            )
+        if self.sentences is not None:  # not kept, so that `replace` can change `split`
+            object.__setattr__(self, "split", self.sentences)
+            object.__setattr__(self, "sentences", None)
         if self.risk and self.attention is not None:
             raise ConfigError(
                 "risk cannot be used with attention",
@@ -291,6 +300,11 @@ class Decoding(Options):
         if self.quality == "best":
             return replace(self, quality="normal", mbr=self.mbr or "chrf")
         return self
+
+    @property
+    def protects(self) -> bool:
+        """Whether placeholders are kept."""
+        return self.attention is None and (self.split if self.protect is None else self.protect)
 
     @property
     def searched(self) -> int:
@@ -383,7 +397,9 @@ class DecodingOptions(TypedDict, total=False):
     batch_tokens: int
     attention: str | None
     alignment: bool
-    sentences: bool
+    split: bool
+    protect: bool | None
+    sentences: bool | None
     risk: bool
     shortlist: bool
     quality: Quality

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dragoman.text.blank import is_blank
 from dragoman.text.checks.faults import FLAGS, Fault, FlagKind, faults
 from dragoman.translation.search.evidence import Evidence, Figures
 
@@ -93,7 +94,7 @@ def assess(
     Without a model there are only the flags of `text/checks/faults.py`, and no probability.
     """
     flags = faults(source, target, *languages)
-    if model is None or not source.strip():
+    if model is None or is_blank(source):
         return Risk(None, tuple(flags))
     found = {flag.kind for flag in flags}
     detectors = model.given if given else model.searched

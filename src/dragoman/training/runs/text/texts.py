@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from dragoman.base.errors import ConfigError
+from dragoman.text.blank import is_blank
 from dragoman.text.corpora.corpus import Corpus, chained, open_corpus, open_pairs
 from dragoman.text.corpora.languages import Languages
 from dragoman.training.runs.recipe import DataConfig, Recipe, find_data, set_options
@@ -126,4 +127,6 @@ def open_data(data: Data, languages: Languages) -> Corpus:
 
 def two_sided(corpus: Corpus) -> tuple[tuple[str, str], ...]:
     """Return the pairs of a corpus that have two sides."""
-    return tuple((line.source, line.target) for line in corpus if line.source.strip() and line.target.strip())
+    return tuple(
+        (line.source, line.target) for line in corpus if not (is_blank(line.source) or is_blank(line.target))
+    )

@@ -20,6 +20,7 @@ from dragoman.base.errors import DataError
 from dragoman.base.files import sweep
 from dragoman.base.jobs import digest, read_part, write_part
 from dragoman.base.progress import Meter
+from dragoman.text.blank import is_blank
 from dragoman.text.checks.loops import is_invention, loops
 from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.lines import Line
@@ -158,7 +159,7 @@ class TeachersOutputs:
         for line, tokens in zip(
             lines, translator.tokenizer.encode_source([line.source for line in lines]), strict=True
         ):
-            if not line.source.strip() or (self.referenced and not line.target.strip()):
+            if is_blank(line.source) or (self.referenced and is_blank(line.target)):
                 left_out[EMPTY] += 1
             elif len(tokens) > self.longest:
                 left_out[TOO_LONG] += 1
@@ -169,6 +170,7 @@ class TeachersOutputs:
             window=len(lines),
             beam=options.beam,
             n_best=options.searched,
+            split=False,
         )
         rows: list[str] = []
         for number, (line, best) in enumerate(zip(wanted, found, strict=True)):

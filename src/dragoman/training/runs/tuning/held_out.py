@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from dragoman.base.errors import DragomanError
+from dragoman.text.blank import is_blank
 from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.lines import Line
 from dragoman.text.corpora.reservoir import draw_sample
@@ -84,7 +85,7 @@ def without(corpus: Corpus, held: Sequence[Pair], *, alike: float) -> tuple[Corp
         found = sides[0].like([line.source for line in chunk])
         found |= sides[1].like([line.target for line in chunk])
         left_out |= {first + place for place in found}
-        pairs += sum(bool(chunk[place].source.strip() and chunk[place].target.strip()) for place in found)
+        pairs += sum(not (is_blank(chunk[place].source) or is_blank(chunk[place].target)) for place in found)
         first += len(chunk)
 
     def read() -> Iterator[Line]:

@@ -206,7 +206,7 @@ def compared(base: Bundle, tuned: Bundle, texts: Mapping[str, Sequence[Pair]]) -
             sources = [source for source, _ in pairs]
             comparisons[text] = compare(
                 {
-                    name: [one.text for one in translator.translate(sources)]
+                    name: [one.text for one in translator.translate(sources, split=False)]
                     for name, translator in translators.items()
                 },
                 [reference for _, reference in pairs],

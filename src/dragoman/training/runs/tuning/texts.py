@@ -14,6 +14,7 @@ from dragoman.base.config import from_table
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import closest
 from dragoman.base.tables import count
+from dragoman.text.blank import is_blank
 from dragoman.text.corpora.compressed import without_suffix
 from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.languages import Languages, of_pair, of_side
@@ -152,7 +153,7 @@ class _GeneralText:
 
 
 def _not_empty(text: Corpus) -> Corpus:
-    if not any(line.source.strip() and line.target.strip() for line in text):
+    if all(is_blank(line.source) or is_blank(line.target) for line in text):
         raise DataError(
             f"{text.name}: no pair to use as general text",
             hint="name text other than the memory, with two sides",
@@ -240,7 +241,9 @@ OF_THE_BASE = 5_000  # sources that the base translates, which takes time
 def draw_pairs(corpus: Corpus, count: int, *, seed: int) -> Corpus:
     """Return up to `count` pairs with two sides, each equally likely, in random order, kept in memory."""
     chance = random.Random(f"replay {seed}")
-    pairs = ((line.source, line.target) for line in corpus if line.source.strip() and line.target.strip())
+    pairs = (
+        (line.source, line.target) for line in corpus if not (is_blank(line.source) or is_blank(line.target))
+    )
     drawn = draw_sample(pairs, count, chance)
     chance.shuffle(drawn)
     return kept_pairs(corpus.name, drawn)
@@ -276,7 +279,7 @@ def own_text(base: Base, part: Part, count: int, *, seed: int) -> Corpus | None:
             (source.decode(tokens.source[place].tolist()), target.decode(tokens.target[place].tolist()))
         )
     name = str(folders[0]) if len(folders) == 1 else str(folders[0].with_name("train.*"))
-    return kept_pairs(name, [pair for pair in pairs if pair[0].strip() and pair[1].strip()])
+    return kept_pairs(name, [pair for pair in pairs if not any(map(is_blank, pair))])
 
 
 def _fits(tokens: TokenisedCorpus, tokenizer: Tokenizer) -> bool:
@@ -301,7 +304,7 @@ def translated(base: Base, memory: Corpus, *, seed: int, say: Callable[[str], No
             sources = [line.source for line in draw_pairs(memory, OF_THE_BASE, seed=seed)]
             say(f"translating {len(sources):,} sources with the base")
             translator = Translator.of(base.load(), engine=None)
-            pairs.extend((one.source, one.text) for one in translator.translate(sources, beam=1))
+            pairs.extend((one.source, one.text) for one in translator.translate(sources, beam=1, split=False))
         return (Line(number, *pair) for number, pair in enumerate(pairs, 1))
 
     return Corpus("translations by the base", read)

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from tests.documents.pretend import Change, Pretend, same
 
-from dragoman.documents.sentence import Sentence, Sentences, Translated, _is_shouted
 from dragoman.text.checks.placeholders import find_placeholders
 from dragoman.translation.exchange import choosing
+from dragoman.translation.protected import Sentence, Sentences, Translated, _is_shouted
 from dragoman.translation.search.options import Beam, Decoding, Sample
 from dragoman.translation.translator import Translator
-from tests.documents.pretend import Change, Pretend, same
 
 PIECES = 2
 

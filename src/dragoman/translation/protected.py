@@ -16,21 +16,22 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from dragoman.documents.tags import Link
 from dragoman.text.checks.loops import is_invention, loops
 from dragoman.text.checks.placeholders import find_placeholders, has_language, mask
-from dragoman.text.spans import Span
+from dragoman.text.spans import Link, Span
 from dragoman.text.tokenizers.reserved import pieces
 from dragoman.translation.memory.store import MemoryGuide
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
+    from dragoman.text.tokenizers.tokenizer import Tokenizer
+    from dragoman.translation.memory.store import MemoryGuide
+    from dragoman.translation.search.alignment import Aligning
     from dragoman.translation.translation import Translation
-    from dragoman.translation.translator import Translator
 
 Way = Literal["copied", "memory", "plain", "pieces", "itself", "alignment", "parts"]
 _STUCK = "not translated: the output looped or never terminated"
@@ -70,19 +71,30 @@ class Translated:
     links: tuple[Link, ...]
     way: Way
     doubts: tuple[str, ...] = ()
+    found: Translation | None = field(default=None, compare=False)  # of the model or the memory
+
+
+class Translating(Protocol):
+    """The part of a `Translator` that is needed here."""
+
+    tokenizer: Tokenizer
+    aligning: Aligning | None
+    memory: MemoryGuide | None
+
+    def translate(self, lines: list[str], decoding: Decoding | None, /) -> list[Translation]: ...
 
 
 class Sentences:
     """Translates sentences with one translator and its options."""
 
-    def __init__(self, translator: Translator, decoding: Decoding) -> None:
+    def __init__(self, translator: Translating, decoding: Decoding) -> None:
         self._translator = self._after_memory = translator
         if (guide := translator.memory) is not None:  # which refused translations must not come from again
             self._after_memory = copy(translator)
             self._after_memory.memory = MemoryGuide(
                 guide.memory, least=guide.least, reads=guide.reads, exact=False
             )
-        self._decoding = replace(decoding, n_best=1)
+        self._decoding = replace(decoding, n_best=1, split=False, protect=False)
         beam = None if decoding.beam is None else max(decoding.beam, 4)
         self._again = replace(self._decoding, no_repeat_ngram=3, beam=beam, n_best=4)
         self._pieces = pieces(len(ids[0])) if (ids := translator.tokenizer.placeholders) else []
@@ -165,7 +177,8 @@ def _copied(one: Sentence, *doubts: str) -> Translated:
 def _taken_over(one: Sentence, found: Translation) -> Translated | None:
     """The translation of a memory, or None if it lacks a placeholder or its tags have no place."""
     links = _links(found)
-    return _themselves(one, Translated(found.text, (), links, "memory")) if links or not one.aligned else None
+    answer = Translated(found.text, (), links, "memory", found=found)
+    return _themselves(one, answer) if links or not one.aligned else None
 
 
 # ---- a translation, with its placeholders found -----------------------------------------------------
@@ -182,7 +195,7 @@ def _checked(one: Sentence, found: Translation, way: Way | None = None) -> Trans
     if stuck or is_invention(text, one.text):
         return None
     way_of = way or ("itself" if one.kept else "plain")
-    answer = Translated(text, (), _links(found), way_of, _flags(found))
+    answer = Translated(text, (), _links(found), way_of, _flags(found), found)
     for placed in (_themselves(one, answer), _by_alignment(one, answer) if way is None else None):
         if placed is not None:
             if not _says(placed.text, placed.kept):
@@ -205,7 +218,8 @@ def _themselves(one: Sentence, answer: Translated) -> Translated | None:
         return None
     found = {(each.start, each.end) for each in find_placeholders(answer.text, c_format=one.c_format)}
     covered = mask(answer.text, kept)
-    if any(not any(covered[start:end]) for start, end in found):
+    # "$1,234" may become "$1 234": its $1 is in the source, too.
+    if any(not any(covered[a:b]) and answer.text[a:b] not in one.text for a, b in found):
         return None
     # "%1" is not in "%10", though its characters are.
     if any(

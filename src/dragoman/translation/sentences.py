@@ -1,0 +1,166 @@
+"""A line becomes what the model translates at once: its sentences. What is not language stays as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from dragoman.text.blank import is_blank
+from dragoman.text.checks.faults import faults
+from dragoman.text.checks.placeholders import find_placeholders, has_language
+from dragoman.text.segmenter import Segmented, may_split, segment_text, unbroken
+from dragoman.text.spans import Link
+from dragoman.translation.lines import LineItem
+from dragoman.translation.search.alignment import Alignment
+from dragoman.translation.search.risk import DETECTED, Risk, in_order, risk_of_parts
+from dragoman.translation.translation import Translation, TranslationMaker
+
+if TYPE_CHECKING:
+    from dragoman.translation.memory.store import TranslationMemory
+    from dragoman.translation.protected import Sentence, Translated
+
+_WORD = re.compile(r"\S+")
+_NOTHING: LineItem = ("", "")  # in the place of a sentence that is translated with others like it
+
+
+@dataclass
+class LineCutter:
+    """Cuts the lines of one stream, and joins the translations.
+
+    `protect` translates sentences with placeholders, many at once: all that were cut when the first of them
+    is needed. Without it they are sentences like others. A line with a prefix is not protected.
+    """
+
+    maker: TranslationMaker
+    memory: TranslationMemory | None
+    split: bool
+    protect: Callable[[Sequence[Sentence]], list[Translated]] | None
+    _waiting: list[Sentence] = field(default_factory=list)
+    _answers: list[Translated] = field(default_factory=list)  # to the oldest sentences, in reverse
+
+    def cut(self, item: LineItem) -> tuple[list[LineItem], Callable[[Sequence[Translation]], Translation]]:
+        """Return what the engine gets of a line, and the function that makes the line's translation of it.
+
+        A line that the memory has is not cut.
+        """
+        line, prefix = item[0].strip(), item[1]
+        protecting = self.protect is not None and is_blank(prefix)
+        kept = [(one.start, one.end) for one in find_placeholders(line)] if protecting else []
+        split = self.split and may_split(line)
+        whole = not (split or kept) and (not protecting or has_language(line))
+        if whole or is_blank(line) or (self.memory is not None and self.memory.exact(line) is not None):
+            return [item], _only
+        parts = segment_text(
+            line, *self.maker.languages, how="split" if split else "one", kept=kept, copying=protecting,
+            **({} if split else {"longest": None}),
+        )  # fmt: skip
+        items: list[LineItem] = []
+        ways: list[str] = []
+        for piece, text in zip((one for one in parts.pieces if one.asked), parts.sentences, strict=True):
+            own = tuple((a - piece.start, b - piece.start) for a, b in kept if piece.start <= a < piece.end)
+            if own:
+                from dragoman.translation.protected import Sentence
+
+                self._waiting.append(Sentence(piece.body, own))
+            items.append(_NOTHING if own else (text, "" if items else prefix))
+            ways.append("protected" if own else "")
+        return items or [_NOTHING], partial(self._joined, item[0], parts, ways)
+
+    def _joined(
+        self, line: str, parts: Segmented, ways: Sequence[str], found: Sequence[Translation]
+    ) -> Translation:
+        """The translation of a line from those of its sentences."""
+        asked = iter(zip(ways, found, strict=False))
+        own: list[Translation] = []
+        for piece in parts.pieces:
+            way, one = next(asked) if piece.asked else ("copied", None)
+            if one is None or way:
+                one = self._copied(piece.body) if way == "copied" else self._protected()
+            own.append(one)
+        if (
+            len(own) == 1
+            and unbroken(own[0].text) == own[0].text
+            and parts.gaps == ("", "")
+            and line == own[0].source
+        ):
+            return own[0]
+        whole = self._whole(line, parts, own)
+        most = max((len(one.alternatives) for one in own), default=0)
+        nth = (
+            [one.alternatives[n] if n < len(one.alternatives) else one for one in own] for n in range(most)
+        )
+        return replace(whole, alternatives=tuple(self._whole(line, parts, each) for each in nth))
+
+    def _whole(self, line: str, parts: Segmented, own: Sequence[Translation]) -> Translation:
+        count = sum(len(one.token_logp) for one in own)
+        text, spans = parts.joined([one.text for one in own])
+        decoding = self.maker.decoding
+        return Translation(
+            source=line,
+            text=unbroken(text),
+            score=sum(one.score * len(one.token_logp) for one in own) / max(count, 1),
+            tokens=tuple(chain.from_iterable(one.tokens for one in own)),
+            token_logp=tuple(chain.from_iterable(one.token_logp for one in own)),
+            truncated=any(one.truncated for one in own),
+            alignment=_alignment(line, parts, text, spans, own) if decoding.alignment else None,
+            risk=risk_of_parts([one.risk for one in own if one.risk]) if decoding.risk else None,
+            match=own[0].match if len(own) == 1 else None,
+            unused_terms=tuple(dict.fromkeys(chain.from_iterable(one.unused_terms for one in own))),
+        )
+
+    def _protected(self) -> Translation:
+        """The translation of the next sentence with placeholders."""
+        if not self._answers and self.protect is not None:
+            waiting, self._waiting = self._waiting, []
+            self._answers = list(zip(waiting, self.protect(waiting), strict=True))[::-1]
+        sentence, answer = self._answers.pop()
+        found = answer.found or self._copied(sentence.text)
+        alignment = self._of_links(sentence.text, answer.text, answer.links)
+        risk = None
+        if self.maker.decoding.risk:
+            flags = [
+                one
+                for one in (found.risk.flags if found.risk else ())
+                if one.kind in (*DETECTED, "low confidence")
+            ]
+            flags += faults(sentence.text, answer.text, *self.maker.languages)
+            risk = Risk(found.risk.probability if found.risk else None, in_order(flags))
+        return replace(
+            found, source=sentence.text, text=answer.text, alternatives=(), alignment=alignment, risk=risk
+        )
+
+    def _copied(self, text: str) -> Translation:
+        links = [(*found.span(), *found.span()) for found in _WORD.finditer(text)]
+        risk = Risk(None) if self.maker.decoding.risk else None
+        alignment = self._of_links(text, text, links)
+        return Translation(text, text, 0.0, (), (), False, alignment=alignment, risk=risk)
+
+    def _of_links(self, source: str, target: str, links: Sequence[Link]) -> Alignment | None:
+        """The alignment whose tokens are the ends of the links, if the options ask for one."""
+        if not self.maker.decoding.alignment:
+            return None
+        ours, theirs = sorted({link[:2] for link in links}), sorted({link[2:] for link in links})
+        numbers = sorted((ours.index(link[:2]), theirs.index(link[2:])) for link in links)
+        return Alignment(source, target, tuple(ours), tuple(theirs), tuple(numbers))
+
+
+def _only(found: Sequence[Translation]) -> Translation:
+    return found[0]
+
+
+def _alignment(
+    line: str, parts: Segmented, text: str, spans: Sequence[tuple[int, int]], own: Sequence[Translation]
+) -> Alignment:
+    """The alignment of a line from those of its sentences."""
+    begin = len(line) - len(line.lstrip())
+    source, target, links = [], [], []
+    for piece, (at, _), one in zip(parts.pieces, spans, own, strict=True):
+        if one.alignment is not None:
+            links += [(s + len(source), t + len(target)) for s, t in one.alignment.links]
+            source += [(a + begin + piece.start, b + begin + piece.start) for a, b in one.alignment.source]
+            target += [(a + at, b + at) for a, b in one.alignment.target]
+    return Alignment(line, text, tuple(source), tuple(target), tuple(links))
