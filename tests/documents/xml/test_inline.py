@@ -134,4 +134,4 @@ def test_codes_without_an_end_tag_of_their_own_may_overlap() -> None:
 def test_time_grows_with_size_only(text: str) -> None:
     start = time.process_time()
     read(text)
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 60  # a quadratic time would be minutes
