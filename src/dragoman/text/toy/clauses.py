@@ -59,13 +59,13 @@ _MODALS = [mood for mood in MOODS if mood not in ("present", "past", "like to", 
 # --- people and things
 
 
-def describe(dice: Dice, noun: Noun, probability: float = 0.35) -> tuple[Adjective, ...]:
+def describe(dice: Dice, noun: Noun, probability: float = 0.45) -> tuple[Adjective, ...]:
     """Return up to two adjectives that go with `noun`; a colour comes second."""
     if not noun.adjectives or not dice.chance(probability):
         return ()
     first = dice.pick(noun.adjectives)
     colours = [adjective for adjective in noun.adjectives if adjective.english in lexicon.COLOURS]
-    if colours and first not in colours and dice.chance(0.4):
+    if colours and first not in colours and dice.chance(0.65):
         return first, dice.pick(colours)
     return (first,)
 
