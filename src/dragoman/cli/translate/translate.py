@@ -69,7 +69,7 @@ def translate(
         list[str] | None,
         typer.Argument(
             metavar="FILE",
-            help="Text, one sentence a line, plain or compressed (.gz, .zst); - is standard input. Or "
+            help="Lines of text, plain or compressed (.gz, .zst); - is standard input. Or "
             "documents: PO, XLIFF, Word and others, and folders of them. More model folders come first: all "
             "translate together, as an ensemble. [default: -]",
             show_default=False,
