@@ -73,7 +73,7 @@ def test_from_raw_text_to_a_score(dragoman_, text, tmp_path):
     assert names >= {"config.json", "model.safetensors", "tokenizer.json", "generation.json", "training.toml"}
     assert names >= {"metrics.jsonl", "README.md", "checkpoints"}
 
-    translated = dragoman_("translate", output, text / "test.en", "-o", made)
+    translated = dragoman_("translate", output, text / "test.en", "--plain", "-o", made)
     assert (translated.code, translated.out) == (0, "")
     assert made.read_text(encoding="utf-8").count("\n") == 30
 
@@ -602,7 +602,18 @@ def test_evaluate_shows_what_a_type_costs(dragoman_, model, text, tmp_path):
     assert int8["weights_bytes"] < 0.5 * float32["weights_bytes"]
     assert table["cased"]["baseline"] == "float32"
     assert [each["system"] for each in table["cased"]["differences"]] == ["int8"] * 3
-    dragoman_("translate", model, text / "test.en", "--beam", "1", "--dtype", "int8", "-o", tmp_path / "int8")
+    dragoman_(
+        "translate",
+        model,
+        text / "test.en",
+        "--plain",
+        "--beam",
+        "1",
+        "--dtype",
+        "int8",
+        "-o",
+        tmp_path / "int8",
+    )
     assert (tmp_path / "made").read_text() == (tmp_path / "int8").read_text()
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.faults import faults
 from dragoman.text.checks.placeholders import find_placeholders, has_language
-from dragoman.text.segmenter import Segmented, may_split, segment_text, unbroken
-from dragoman.text.spans import Link
+from dragoman.text.segmenter import Segmented, Splitting, may_split, segment_text, unbroken
+from dragoman.text.sentences import LONGEST
+from dragoman.text.spans import Link, Span
 from dragoman.translation.lines import LineItem
 from dragoman.translation.search.alignment import Alignment
 from dragoman.translation.search.risk import DETECTED, Risk, in_order, risk_of_parts
@@ -40,7 +41,7 @@ class LineCutter:
     split: bool
     protect: Callable[[Sequence[Sentence]], list[Translated]] | None
     _waiting: list[Sentence] = field(default_factory=list)
-    _answers: list[Translated] = field(default_factory=list)  # to the oldest sentences, in reverse
+    _answers: list[tuple[Sentence, Translated]] = field(default_factory=list)  # the oldest last
 
     def cut(self, item: LineItem) -> tuple[list[LineItem], Callable[[Sequence[Translation]], Translation]]:
         """Return what the engine gets of a line, and the function that makes the line's translation of it.
@@ -54,10 +55,11 @@ class LineCutter:
         whole = not (split or kept) and (not protecting or has_language(line))
         if whole or is_blank(line) or (self.memory is not None and self.memory.exact(line) is not None):
             return [item], _only
+        how: Splitting = "split" if split else "one"
+        longest = LONGEST if split else None
         parts = segment_text(
-            line, *self.maker.languages, how="split" if split else "one", kept=kept, copying=protecting,
-            **({} if split else {"longest": None}),
-        )  # fmt: skip
+            line, *self.maker.languages, how=how, longest=longest, kept=kept, copying=protecting
+        )
         items: list[LineItem] = []
         ways: list[str] = []
         for piece, text in zip((one for one in parts.pieces if one.asked), parts.sentences, strict=True):
@@ -81,12 +83,7 @@ class LineCutter:
             if one is None or way:
                 one = self._copied(piece.body) if way == "copied" else self._protected()
             own.append(one)
-        if (
-            len(own) == 1
-            and unbroken(own[0].text) == own[0].text
-            and parts.gaps == ("", "")
-            and line == own[0].source
-        ):
+        if len(own) == 1 and (own[0].source, own[0].text) == (line, unbroken(own[0].text)):
             return own[0]
         whole = self._whole(line, parts, own)
         most = max((len(one.alternatives) for one in own), default=0)
@@ -153,11 +150,13 @@ def _only(found: Sequence[Translation]) -> Translation:
 
 
 def _alignment(
-    line: str, parts: Segmented, text: str, spans: Sequence[tuple[int, int]], own: Sequence[Translation]
+    line: str, parts: Segmented, text: str, spans: Sequence[Span], own: Sequence[Translation]
 ) -> Alignment:
     """The alignment of a line from those of its sentences."""
     begin = len(line) - len(line.lstrip())
-    source, target, links = [], [], []
+    source: list[Span] = []
+    target: list[Span] = []
+    links: list[Span] = []
     for piece, (at, _), one in zip(parts.pieces, spans, own, strict=True):
         if one.alignment is not None:
             links += [(s + len(source), t + len(target)) for s, t in one.alignment.links]

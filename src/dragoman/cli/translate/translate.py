@@ -69,7 +69,7 @@ def translate(
         list[str] | None,
         typer.Argument(
             metavar="FILE",
-            help="Text, one sentence a line, plain or compressed (.gz, .zst); - is standard input. Or "
+            help="Lines of text, plain or compressed (.gz, .zst); - is standard input. Or "
             "documents: PO, XLIFF, Word and others, and folders of them. More model folders come first: all "
             "translate together, as an ensemble. [default: -]",
             show_default=False,
@@ -222,21 +222,21 @@ def translate(
                 else islice(read_lines(prefix_file), lines.skipped, None),
                 window=1 if typed else 4096,
             )
-        plain = scored_line if scores else text_line
-        show = json_line if jsonl else n_best_rows(decoding.n_best) if decoding.n_best > 1 else plain
+        one_line = scored_line if scores else text_line
+        show = json_line if jsonl else n_best_rows(decoding.n_best) if decoding.n_best > 1 else one_line
         shown = not quiet and not typed and (output is not None or not sys.stdout.isatty())
         with shown_rate(lines.share, "translating", skipped=lines.skipped, shown=shown) as done:
             for number, one in enumerate(translations, lines.skipped + 1):
-                text = show(number, one, lines.ends.popleft())
-                writer.add(number, text, truncated=one.truncated, lacking=one.lacking)
+                row = show(number, one, lines.ends.popleft())
+                writer.add(number, row, truncated=one.truncated, lacking=one.lacking)
                 done(number)
     written = writer.written
     if written.truncated and not quiet:
         warn_of_truncated(written.truncated, "line ", [f"{one:,}" for one in written.first], decoding)
     if written.lacking and not quiet:
-        shown = _first(written.lacking, [f"{one:,}" for one in written.first_lacking])
+        where = _first(written.lacking, [f"{one:,}" for one in written.first_lacking])
         what = "1 translation lacks" if written.lacking == 1 else f"{written.lacking:,} translations lack"
-        warn(f"{what} most of the source (line {shown})")
+        warn(f"{what} most of the source (line {where})")
 
 
 def _check_lines(

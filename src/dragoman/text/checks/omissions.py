@@ -15,8 +15,8 @@ _INNER_END = re.compile(r"[.!?…]['\"’”»)\]]*\s+(?=\S*\w)|[。！？।]['
 def lacks_most(source: str, target: str) -> bool:
     """Whether a translation is far too short for its source, or short and without most of its sentences.
 
-    Of 420,000 human translations between English and German, French, Chinese or Japanese in eight corpora it
-    reports 1 in 4,500, most of which do lack text.
+    Of 353,000 human translations between English and German, French, Chinese or Japanese in nine corpora it
+    reports 1 in 5,100, and most of those do lack text.
     """
     if len(source) <= min(1.5 * len(target), len(target) + _SPARE):
         return False

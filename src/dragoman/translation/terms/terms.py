@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from dragoman.base.errors import DataError
+from dragoman.text.blank import is_blank
 from dragoman.text.guidance import Guidance, Note
 from dragoman.text.lexicon.stems import stem
 from dragoman.text.tokenizers.words import split
@@ -52,7 +53,7 @@ class TermList:
         """
         targets: dict[str, dict[str, None]] = {}
         for source, given in terms:
-            if not source.strip() or not given or not all(one.strip() for one in given):
+            if is_blank(source) or not given or any(map(is_blank, given)):
                 raise DataError(
                     f"term {source!r}: the term, or one of its translations, is empty, or it has no "
                     "translation",
