@@ -215,8 +215,8 @@ class JobRecord:
 class GrowingFiles:
     """Files in a folder that grow, and a record of how much of each counts.
 
-    `read` sets the `table` that the last `save` noted; it is empty without a usable record, or if a file is no
-    longer the one that was recorded, which is logged. `open` cuts off what follows the recorded sizes.
+    `read` sets the `table` that the last `save` noted; it is empty without a usable record. If a file has
+    changed since, it is empty, too, and a warning is logged. `open` cuts off what follows the recorded sizes.
     """
 
     SECONDS = 10.0  # between two records: what a kill may cost
