@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.text.neighbours import STORIES
 
 from dragoman.text import sentences as module
 from dragoman.text.sentences import LONGEST, split_sentences
@@ -176,6 +178,15 @@ def test_one_sentence_is_one(language: str, text: str) -> None:
     assert split_sentences(text, language) == [text]
 
 
+@pytest.mark.parametrize("language", STORIES)
+def test_neighbours_come_apart(language: str) -> None:
+    lines = STORIES[language].split("\n")
+    assert [line for line in lines if split_sentences(line, language) != [line]] == []
+    joined = [[f"{one} ", other] for one, other in pairwise(lines)]
+    assert [pair for pair in joined if split_sentences("".join(pair), language) != pair] == []
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "unit", ["me.", "me. ", "me.  /", "(", '"', "“", "[1] ", "am 1. ", "Nr. ", "。”", "?” ", "' "]
 )

@@ -13,7 +13,7 @@ _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 # Marks that sentencex would pair, often wrongly, and bullets. "[1]" after a full stop is a note.
 _PAIRED = re.compile(r"(?!\[\d{1,3}\])[][\"'“”„«»‘’‚‛‟‹›`(){}<>•▸]|(?<!\[\d)(?<!\[\d\d)\]")
 # A space, and a capital that is not an initial or a Roman number.
-_NEXT = r"\.{1,3}[/ ]{0,3}\s[/ ]{0,3}(?![IVXLC]{2,}\b)[^\W\d_a-zß-öø-ÿ](?!\.)"
+_NEXT = r" ?\.{1,3}[/ ]{0,3}\s[/ ]{0,3}(?![IVXLC]{2,}\b)[^\W\d_a-zß-öø-ÿ](?!\.)"
 _TITLES = {  # by language; of all others ""
     "": "dr|prof|mrs?|ms|st|jr|nr",
     "it": "dr|prof|sigg?|dott|ing|avv|arch|geom|rag|mons|on|gen|col|cap|ten|magg|artt?|fig|pagg?|cfr",

@@ -35,7 +35,7 @@ _CLOSING = re.compile(r"[\"'“”’»›)\]}]+\s+")
 _SAID = r"(?![^。！？“]{1,30}[说道问][。，])"  # after a quote: who said it
 _WIDE_END = re.compile(
     rf"(?:[。！？]+(?:[”’」』）)\"]+{_SAID})?(?![”’」』）)\"])"
-    r"|(?<=[^\W\d_a-zA-Z])(?:[!?]+|\.\.\.)[”’」』）)\"]*(?=[^\W_]))\s*"
+    r"|(?:(?<=[^\W\d_a-zA-Z])[!?]+|(?<=[^\x00-(*-\x7f])\.\.\.)[”’」』）)\"]*(?=[^\W_]))\s*"
 )
 _WORDS = re.compile(r".*\w")
 _ENDS = ".?!\"'”’»)]"  # marks after which a space tells whether the sentence ends
