@@ -13,15 +13,15 @@ _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 # Marks that sentencex would pair, often wrongly, and bullets. "[1]" after a full stop is a note.
 _PAIRED = re.compile(r"(?!\[\d{1,3}\])[][\"'“”„«»‘’‚‛‟‹›`(){}<>•▸]|(?<!\[\d)(?<!\[\d\d)\]")
 # A space, and a capital that is not an initial or a Roman number.
-_NEXT = r" ?\.{1,3}[/ ]{0,3}\s[/ ]{0,3}(?![IVXLC]{2,}\b)[^\W\d_a-zß-öø-ÿ](?!\.)"
+_NEXT = r" ?\.{1,3}[/ ]{0,3}\s[/ ¿¡]{0,3}(?![IVXLC]{2,}\b)[^\W\d_a-zß-öø-ÿ](?!\.)"
 _TITLES = {  # by language; of all others ""
     "": "dr|prof|mrs?|ms|st|jr|nr",
     "it": "dr|prof|sigg?|dott|ing|avv|arch|geom|rag|mons|on|gen|col|cap|ten|magg|artt?|fig|pagg?|cfr",
     "nl": "drs?|prof|mevr|mw|dhr|hr|ir|ing|ds|mgr|mr|st|jr|nrs?|art|fig|blz|bijv|vgl|vs|resp|evt",
 }
 _WORDS = {
-    "en": r"I|OK|ID|(?<!et )al|Al|art|ar[ck]|con|etc|ext?|fed|fig|id|ill|man|mar|mass?|[Mm]ay|me|med|min|"
-    r"miss|no|(?<![\w,/] )No|ok|op|ore|pen|re[fp]|sec|wash|yuk|Ken|Ida",
+    "en": r"I|[Oo][Kk]|ID|(?<!et )al|Al|art|ar[ck]|con|etc|ext?|fed|fig|id|ill|man|mar|mass?|[Mm]ay|me|med|min|"
+    r"miss|no|(?<![\w,/] )No|op|ore|pen|re[fp]|sec|wash|yuk|Ken|Ida",
     "de": r"mich|Art|Bart|[Aa]ss|man|mag|[Oo][Kk]|Mo|Di|Sa|(?:(?<=[Aa]m )|(?<=[Aa]b )|(?<=[Bb]is ))Fr|"
     r"Fr(?=\. (?:Ich|Du|Er|Sie|Es|Wir|Ihr|D[aeiu]\w{1,3}|Und|Aber|I[mn]|Am|Um|W\w{1,3}|Ein|Mein)\b)|"
     r"me|no|may|miss|Al|etc|us[wf]|[mc]m|ID|PS|EG|Ken|Ida|la",
@@ -36,14 +36,14 @@ _WORDS = {
 _GERMAN_ARTICLE = r"[AaIi]m|[Vv]om|[Zz]u[mr]|[Bb]eim|[Dd](?:e[rsmn]|as|ie)|(?:ein|ihr|sein|jed)e[nmrs]?"
 _ABBREVIATIONS = {  # that sentencex does not know: "Ms. Zhu", "M. Dupont", "des 18. Jahrhunderts"
     "en": r"\bMs\.(?= \w)|\bVol\.(?= \d)",
-    "fr": r"\b(?:M|St)\.(?= [A-Z])",
+    "fr": r"\b(?:MM?|Mme|Mlle|St)\.(?= [A-Z])",
     "de": rf"\b(?:{_GERMAN_ARTICLE}) (?:\d{{1,3}}|[IVXL]+)\.(?= [A-ZÄÖÜ])"
     r"|\b\d\d?\.(?= (?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahrh|Jh))",
 }
 # After these a number or a sign begins a sentence in German, where sentencex never ends one before it.
 _GERMAN_NEXT = re.compile(
     r"(?<!\b[Nn]r\.)(?<![AB]d\.)(?<!\bca\.)(?<!bzw\.)(?<!vgl\.)(?<!\b[Aa]bs\.)(?<!\bArt\.)(?<!\bAbb\.)(?<!Kap\.)"
-    r"(?<!Tel\.)(?<!\bTab\.)(?<!\bm[ai][nx]\.)(?<!Chr\.)(?<!geb\.)(?<!gest\.)(?<!inkl\.)(?<!Str\.)(?<!Vol\.)"
+    r"(?<!Tel\.)(?<!\bTab\.)(?<!\bm[ai][nx]\.)(?<!Chr\.)(?<!geb\.)(?<!gest\.)(?<!inkl\.)(?<![Ss]tr\.)(?<!Vol\.)"
     r"(?<!Ziff\.)(?<!Anm\.)(?<!evtl\.)(?<=[^\W\d_]{2}[.!?])[/ ]{0,3} (?:\d|[*$%#@-]{1,3}[a-z])"
 )
 
