@@ -20,8 +20,8 @@ _TITLES = {  # by language; of all others ""
     "nl": "drs?|prof|mevr|mw|dhr|hr|ir|ing|ds|mgr|mr|st|jr|nrs?|art|fig|blz|bijv|vgl|vs|resp|evt",
 }
 _WORDS = {
-    "en": r"I|[Oo][Kk]|ID|(?<!et )al|Al|art|ar[ck]|con|etc|ext?|fed|fig|id|ill|man|mar|mass?|[Mm]ay|me|med|min|"
-    r"miss|no|(?<![\w,/] )No|op|ore|pen|re[fp]|sec|wash|yuk|Ken|Ida",
+    "en": r"I|[Oo][Kk]|ID|(?<!et )al|Al|art|ar[ck]|con|etc|ext?|fed|fig|id|ill|man|mar|mass?|[Mm]ay|me|med|"
+    r"min|miss|no|(?<![\w,/] )No|op|ore|pen|re[fp]|sec|wash|yuk|Ken|Ida",
     "de": r"mich|Art|Bart|[Aa]ss|man|mag|[Oo][Kk]|Mo|Di|Sa|(?:(?<=[Aa]m )|(?<=[Aa]b )|(?<=[Bb]is ))Fr|"
     r"Fr(?=\. (?:Ich|Du|Er|Sie|Es|Wir|Ihr|D[aeiu]\w{1,3}|Und|Aber|I[mn]|Am|Um|W\w{1,3}|Ein|Mein)\b)|"
     r"me|no|may|miss|Al|etc|us[wf]|[mc]m|ID|PS|EG|Ken|Ida|la",

@@ -70,9 +70,10 @@ def _pieces(text: str, language: str) -> Iterator[str]:
     code = base(language)
     for line, end in _LINE.findall(text):
         start = 0
-        words = _WORDS.match(line)  # no sentence is without one
-        for place in _places(_SURROGATE.sub("?", line), code) if words else ():
-            if start < place < words.end() and not _NUMBER.fullmatch(line, start, place):
+        words = _WORDS.match(line)
+        last = words.end() if words else 0  # no sentence is without a word
+        for place in _places(_SURROGATE.sub("?", line), code) if last else ():
+            if start < place < last and not _NUMBER.fullmatch(line, start, place):
                 yield line[start:place]
                 start = place
         if line or end:
