@@ -56,6 +56,7 @@ TWO = {
         "It's Bob's. I don't know.",
         "He wouldn't. It isn't his.",
         "(It was late.) We left.",
+        "Copy %(a)s to %(b)s. I wait.",
         'She said, "Go." I went.',
         'She asked why. "I forgot," he said.',
         "Bring pens, paper etc. I wait.",

@@ -10,6 +10,7 @@ import re
 from functools import cache
 
 _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
+_INNER = re.compile(r"(?<=\w)[)\]}>](?=\w)")  # "%(name)s" is one word
 # Marks that sentencex would pair, often wrongly, and bullets. "[1]" after a full stop is a note.
 _PAIRED = re.compile(r"(?!\[\d{1,3}\])[][\"'“”„«»‘’‚‛‟‹›`(){}<>•▸]|(?<!\[\d)(?<!\[\d\d)\]")
 # A space, and a capital that is not an initial or a Roman number.
@@ -50,6 +51,7 @@ _GERMAN_NEXT = re.compile(
 
 def mask(line: str, code: str) -> str:
     """Return a line of the same length for sentencex, in which it finds the ends of sentences better."""
+    line = _INNER.sub("x", line)
     line = _PAIRED.sub("/", _APOSTROPHE.sub("x" if code == "en" else "/", line))
     words, abbreviations = _patterns(code)
     line = words.sub(lambda found: "ŋ" * len(found[0]), line)
