@@ -153,7 +153,7 @@ def test_files_grow_from_what_was_recorded(tmp_path: Path) -> None:
     files.close()
 
     files = opened()
-    assert files.table == {"lines": 1, "sizes": {"a": 3, "b": 0}}
+    assert files.table.items() >= {"lines": 1, "sizes": {"a": 3, "b": 0}}.items()
     files.append("a", b"two")
     files.close()
     assert [(tmp_path / name).read_bytes() for name in "ab"] == [b"onetwo", b""]
@@ -164,6 +164,33 @@ def test_files_grow_from_what_was_recorded(tmp_path: Path) -> None:
     assert files.table == {}
     assert (tmp_path / "a").read_bytes() == b""
     assert not (tmp_path / "record.json").exists()
+
+
+@pytest.mark.parametrize("name", ["a", "record.json"])
+def test_a_changed_byte_of_a_file_or_of_its_record_begins_anew(tmp_path: Path, name: str) -> None:
+    def opened() -> GrowingFiles:
+        files = GrowingFiles(tmp_path, JobRecord(tmp_path / "record.json", ABOUT))
+        files.read()
+        return files
+
+    for content in (b"one", b"two"):  # the digest continues after a stop
+        files = opened()
+        files.open(["a"])
+        files.append("a", content)
+        files.save(lines=1)
+        files.close()
+    whole = (tmp_path / name).read_bytes()
+    table = opened().table
+    assert table
+    for place in range(len(whole)):
+        (tmp_path / name).write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        try:
+            found = opened().table
+            assert not found or (name != "a" and found.items() >= table.items()), place
+        except ConfigError:
+            assert name == "record.json"  # it has other inputs
+    (tmp_path / name).write_bytes(whole)
+    assert opened().table
 
 
 # ---- parts -------------------------------------------------------------------------------------------

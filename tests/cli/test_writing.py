@@ -186,6 +186,24 @@ def test_a_line_that_is_written_but_not_counted_does_not_come_twice(folder, monk
     assert (folder / "out").read_text() == "line 1\nline 2\n"
 
 
+@pytest.mark.parametrize("place", [0, 5, -1])
+def test_a_changed_byte_of_what_is_written_is_not_in_the_output(dragoman_, folder, stopping, caplog, place):
+    words = ("translate", SAVED, folder / "in", "-o")
+    whole = dragoman_(*words, folder / "whole")
+    stopping(12)
+    assert dragoman_(*words, folder / "out").code == 130
+    data = bytearray((folder / "out.unfinished").read_bytes())
+    data[place] ^= 1
+    (folder / "out.unfinished").write_bytes(data)
+    stopping(None)
+
+    ended = dragoman_(*words, folder / "out")
+
+    assert (folder / "out").read_bytes() == (folder / "whole").read_bytes()
+    assert "out.unfinished: changed since it was written; it is made anew" in caplog.text
+    assert (ended.code, "resuming" in ended.err, whole.code) == (0, False, 0)
+
+
 @pytest.mark.parametrize(
     "note", ["", "{}", "[]", '{"about": {}, "bytes": 1e9, "written": {"lines": 4}}', "\0" * 9]
 )

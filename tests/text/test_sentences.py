@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.text.neighbours import STORIES
 
 from dragoman.text import sentences as module
 from dragoman.text.sentences import LONGEST, split_sentences
@@ -31,6 +33,170 @@ from dragoman.text.sentences import LONGEST, split_sentences
 )
 def test_texts_end_where_sentences_do(language: str, text: str, sentences: list[str]) -> None:
     assert split_sentences(text, language) == sentences
+
+
+# The first sentence ends with a word that sentencex has among its abbreviations, or marks that it mispairs.
+# "|" is where Chinese sentences meet.
+TWO = {
+    "en": [
+        "She called me. I see her.",
+        "He said no. A car stopped.",
+        "It was in May. Anna left.",
+        "You I will miss. I tried.",
+        "She is ill. A doctor came.",
+        "That is ok. I agree.",
+        "He studies art. Tom paints.",
+        "It takes one min. I wait.",
+        "It is a con. Anna knew.",
+        "He ate a fig. I did not.",
+        "Wait a sec. Mary is here.",
+        "I met Al. A week passed.",
+        "So do I. Anna agrees.",
+        "Click OK. A window opens.",
+        "It's Bob's. I don't know.",
+        "He wouldn't. It isn't his.",
+        "(It was late.) We left.",
+        "Copy %(a)s to %(b)s. I wait.",
+        'She said, "Go." I went.',
+        'She asked why. "I forgot," he said.',
+        "Bring pens, paper etc. I wait.",
+    ],
+    "de": [
+        "Er sieht mich. Anna geht.",
+        "Das ist seine Art. Er lacht.",
+        "Wir kommen am Mo. Dann essen wir.",
+        "Nicht am Di. Sie ruht.",
+        "Er kommt am Sa. Das passt.",
+        "Nur am Fr. Er ist da.",
+        "Wir treffen uns Fr. Dann geht es los.",
+        "Das ist ok. Dann los.",
+        "Er hat einen Bart. Sie lacht.",
+        "Tom weiß, was er mag. Sie weiß es.",
+        "Das war gut. 2014 kam er.",
+        "Er sagte: „Nein.“ Sie ging.",
+        "Wer ist da? 3 Leute.",
+        "Obst, Brot usw. Das reicht.",
+    ],
+    "fr": [
+        "C'est de l'art. Il peint.",
+        "Le sol est sec. Il marche.",
+        "Du pain, du vin etc. Il mange.",
+        "Il l'a dit. C'est l'heure.",
+    ],
+    "es": [
+        "Ella dice que no. Juan come.",
+        "Vamos al mar. Ana nada.",
+        "Todo está bien. Luego come.",
+        "Ven en auto. Ana conduce.",
+        "No me lo des. Pedro ríe.",
+        "Es para nos. Rosa calla.",
+    ],
+    "it": [
+        "Lui dice di no. Anna mangia.",
+        "Guardo il mar. Luca nuota.",
+        "Vai via. Marco resta.",
+        "Lui lo sa. Anna ride.",
+        "Due anni fa. Era piccola.",
+        "Come va. Bene.",
+        "Non ci vai mai. Ada dorme.",
+    ],
+    "nl": [
+        "Hij ziet me. Anna lacht.",
+        "Dat wist ik al. Jan komt.",
+        "Het is nat. Wij lopen.",
+        "De fles is vol. Eva schenkt.",
+        "Zo is de wet. Piet zwijgt.",
+        "Zij woont ver. Tom fietst.",
+    ],
+    "pt": [
+        "Eu vi. Ana saiu.",
+        "É o meu ex. Rui riu.",
+    ],
+    "sv": [
+        "Det vet man. Anna kommer.",
+    ],
+    "zh": [
+        "你好?|他来了。",
+        "他说：“我来。”|昨天他走了。",
+        "他来了！|23岁的人走了。",
+        "对吗？|“对。”",
+    ],
+}
+ONE = {
+    "en": [
+        "Ms. Zhu is here.",
+        "Dr. A. Smith is here.",
+        "See No. 5 below.",
+        "It was (I think. Or not.) fun.",
+        'He said "Stop!" and ran.',
+        'He said, "Wait. Go."',
+    ],
+    "de": [
+        "Das ist Fr. Müller aus Bonn.",
+        "Er lebte im 18. Jahrhundert.",
+        "Sie kam am 19. Januar, sagt er.",
+        "Das war der 3. Versuch.",
+        "Siehe Nr. 5 und Abs. 2 dort.",
+        "Der Palast des XXII. Bezirks steht.",
+    ],
+    "fr": [
+        "Voici M. Dupont.",
+        "Il lit le vol. II du livre.",
+    ],
+    "it": [
+        "Ecco il sig. Rossi.",
+        "C'è il dott. Bianchi.",
+        "Parla l'ing. Verdi.",
+    ],
+    "nl": [
+        "Dit is dr. Jansen.",
+        "Daar is mevr. Bakker.",
+    ],
+    "es": [
+        "Es el Sr. García.",
+        "Vive en la avda. Colón.",
+    ],
+    "zh": [
+        "“我们走。你也来。”",
+        "“我该做什么呢？”我说。",
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), [(code, text) for code, texts in TWO.items() for text in texts]
+)
+def test_two_sentences_are_two(language: str, text: str) -> None:
+    pieces = split_sentences(text.replace("|", ""), language)
+    assert len(pieces) == 2, pieces
+    assert "|" not in text or pieces == text.split("|")
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), [(code, text) for code, texts in ONE.items() for text in texts]
+)
+def test_one_sentence_is_one(language: str, text: str) -> None:
+    assert split_sentences(text, language) == [text]
+
+
+@pytest.mark.parametrize("language", STORIES)
+def test_neighbours_come_apart(language: str) -> None:
+    lines = STORIES[language].split("\n")
+    assert [line for line in lines if split_sentences(line, language) != [line]] == []
+    joined = [[f"{one} ", other] for one, other in pairwise(lines)]
+    assert [pair for pair in joined if split_sentences("".join(pair), language) != pair] == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "unit", ["me.", "me. ", "me.  /", "(", '"', "“", "[1] ", "am 1. ", "Nr. ", "。”", "?” ", "' "]
+)
+def test_no_line_takes_long(unit: str) -> None:
+    text = unit * (20_000 // len(unit)) + "me." + " " * 20_000 + "x"
+    for language in ("en", "de", "it", "zh"):
+        began = time.process_time()
+        assert "".join(split_sentences(text, language)) == text
+        assert time.process_time() - began < 20
 
 
 def test_no_sentence_ends_inside_a_protected_span() -> None:
@@ -88,7 +254,7 @@ def test_a_cut_is_only_made_within_a_word_if_no_space_is_left() -> None:
     assert split_sentences("a" * 25 + " ", "xx", longest=10) == ["a" * 10, "a" * 10, "aaaaa "]
 
 
-@pytest.mark.parametrize("unit", ["The dog sleeps. ", "`", "<?", "word "])
+@pytest.mark.parametrize("unit", ["The dog sleeps. ", "`a", "<?a", "word "])
 def test_a_long_line_is_read_in_parts(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time of sentencex grows with the square of some lines, in which no other thread runs."""
     segment, sizes = module._sentencex(), []

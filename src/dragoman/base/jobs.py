@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.files import check_writable, explaining, write_whole
+from dragoman.base.files import check_writable, digest_of_table, explaining, write_whole
 
 # Bytes of a file of a model folder up to which it is read. Weights are larger; config.json has their digest.
 _SMALL = 2**20
@@ -188,6 +188,9 @@ class JobRecord:
         """Return the table, or an empty one if it is missing, damaged, or not one that `fits`."""
         try:
             table = dict(json.loads(self.path.read_text(encoding="utf-8")))
+            seal = table.pop("digest", None)  # none in version 0.2
+            if seal not in (None, digest_of_table(table)):
+                return {}
             about = table.pop(self._key)
             if not fits(table):
                 return {}
@@ -201,7 +204,8 @@ class JobRecord:
 
     def write(self, **table: object) -> None:
         """Replace the table, whole or not at all. Raises DragomanError."""
-        write_whole(self.path, json.dumps({self._key: self._about, **table}))
+        whole = {self._key: self._about, **table}
+        write_whole(self.path, json.dumps({**whole, "digest": digest_of_table(whole)}))
 
     def delete(self) -> None:
         """Delete the file."""
@@ -211,8 +215,8 @@ class JobRecord:
 class GrowingFiles:
     """Files in a folder that grow, and a record of how much of each counts.
 
-    `read` sets the `table` that the last `save` noted; it is empty without a usable record. `open` cuts
-    off what follows the recorded sizes.
+    `read` sets the `table` that the last `save` noted; it is empty without a usable record. If a file has
+    changed since, it is empty, too, and a warning is logged. `open` cuts off what follows the recorded sizes.
     """
 
     SECONDS = 10.0  # between two records: what a kill may cost
@@ -221,6 +225,7 @@ class GrowingFiles:
         self.folder, self.record = folder, record
         self.table: dict[str, Any] = {}
         self._files: dict[str, BinaryIO] = {}
+        self._hashes: dict[str, hashlib.blake2b] = {}  # of all that counts
         self._stack = ExitStack()
         self._due = 0.0
 
@@ -232,7 +237,9 @@ class GrowingFiles:
         """Open the files, to append to them. Raises DragomanError."""
         if not self.table:
             self.record.delete()  # it would count the bytes of others
+            self._hashes.clear()
         for name in names:
+            self._hashes.setdefault(name, hashlib.blake2b(digest_size=16))
             path = self.folder / name
             with explaining(path):
                 self._files[name] = self._stack.enter_context(path.open("a+b"))
@@ -242,6 +249,7 @@ class GrowingFiles:
     def append(self, name: str, content: bytes) -> None:
         """Append to a file."""
         self._files[name].write(content)
+        self._hashes[name].update(content)
 
     @property
     def due(self) -> bool:
@@ -254,7 +262,8 @@ class GrowingFiles:
             file.flush()
             os.fsync(file.fileno())
         sizes = {name: os.fstat(file.fileno()).st_size for name, file in self._files.items()}
-        self.record.write(**table, sizes=sizes)
+        digests = {name: self._hashes[name].hexdigest() for name in self._files}
+        self.record.write(**table, sizes=sizes, digests=digests)
         self._due = time.monotonic() + self.SECONDS
 
     def close(self) -> None:
@@ -262,7 +271,22 @@ class GrowingFiles:
         self._stack.close()
 
     def _fits(self, table: dict[str, Any]) -> bool:
-        return all((self.folder / name).stat().st_size >= size for name, size in table["sizes"].items())
+        """Whether the files still begin with what was recorded. Records of version 0.2 have no digests."""
+        for name, size in table["sizes"].items():
+            self._hashes[name] = hashlib.blake2b(digest_size=16)
+            left = size
+            with (self.folder / name).open("rb") as file:
+                while left and (block := file.read(min(left, _SMALL))):
+                    self._hashes[name].update(block)
+                    left -= len(block)
+            found = self._hashes[name].hexdigest()
+            if left or table.get("digests", {}).get(name, found) != found:
+                import logging  # a few milliseconds
+
+                text = "%s: changed since it was written; it is made anew"
+                logging.getLogger(__name__).warning(text, self.folder / name)
+                return False
+        return True
 
 
 class Journal:

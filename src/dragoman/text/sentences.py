@@ -1,5 +1,7 @@
 """A text cut into sentences, by sentencex, which knows the abbreviations and marks of many languages.
 
+Chinese and Japanese marks, and what sentencex mispairs or mistakes (`abbreviations.py`), are handled here.
+
 Nothing is lost: the pieces, joined, are the text.
 """
 
@@ -11,6 +13,7 @@ from functools import cache
 from typing import cast
 
 from dragoman.base.languages import base
+from dragoman.text.abbreviations import mask
 
 LONGEST = 500  # characters of a sentence; most models have seen none longer
 _NUMBER = re.compile(r"\s*[(\[]?(?:\d{1,3}|[A-Za-z])[.)\]]\s*")  # "1." before a sentence
@@ -21,6 +24,20 @@ _SPACE = re.compile(r"\s+")
 _READ = 4000  # characters at once: the time grows with the square of some lines, and no other thread runs
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WIDE_SPACE = re.compile(r"[^\S\x00-\x7f](?=[^\w\s])")  # sentencex 1.0 fails for "C\u00a0."
+_MARKS = ".!?…"
+# No sentence ends in brackets, or in a short quote.
+_WHOLE = re.compile(
+    r"\([^()]*\)|\[[^][]*\]|\{[^{}]*\}"
+    r"|(?<![^\s(\[])(?:\"(?=\w)[^\"]{0,60}\"|“[^“”]{0,60}”|„[^„“”]{0,60}[“”]|«[^«»]{0,60}»)(?!\w)"
+)
+_QUOTED = re.compile(r"“[^“”]*”|「[^「」]*」|『[^『』]*』|（[^（）]*）|\([^()]*\)|\"[^\"]*\"")
+_CLOSING = re.compile(r"[\"'“”’»›)\]}]+\s+")
+_SAID = r"(?![^。！？“]{1,30}[说道问][。，])"  # after a quote: who said it
+_WIDE_END = re.compile(
+    rf"(?:[。！？]+(?:[”’」』）)\"]+{_SAID})?(?![”’」』）)\"])"
+    r"|(?:(?<=[^\W\d_a-zA-Z])[!?]+|(?<=[^\x00-(*-\x7f])\.\.\.)[”’」』）)\"]*(?=[^\W_]))\s*"
+)
+_WORDS = re.compile(r".*\w")
 _ENDS = ".?!\"'”’»)]"  # marks after which a space tells whether the sentence ends
 
 
@@ -53,14 +70,41 @@ def _pieces(text: str, language: str) -> Iterator[str]:
     code = base(language)
     for line, end in _LINE.findall(text):
         start = 0
-        for place in _ends(_SURROGATE.sub("?", line), code) if line.strip() else ():
-            last = line[place - 1]
-            ended = last.isspace() or last not in _ENDS
-            if place < len(line) and ended and not _NUMBER.fullmatch(line, start, place):
+        words = _WORDS.match(line)
+        last = words.end() if words else 0  # no sentence is without a word
+        for place in _places(_SURROGATE.sub("?", line), code) if last else ():
+            if start < place < last and not _NUMBER.fullmatch(line, start, place):
                 yield line[start:place]
                 start = place
         if line or end:
             yield line[start:] + end
+
+
+def _places(line: str, code: str) -> Iterable[int]:
+    """The places after the sentences of a line, in order."""
+    if code not in ("zh", "ja"):
+        return _ends_of_words(line, code)
+    wide = (found.end() for found in _WIDE_END.finditer(line))
+    return sorted({*wide, *_ends_of_words(line, code)} - _inside(_QUOTED, line))
+
+
+def _ends_of_words(line: str, code: str) -> Iterator[int]:
+    """Yield where sentences end, by sentencex. It gets the line without the quotes that it would mispair."""
+    kept = _inside(_WHOLE, line)
+    for place in _ends(mask(line, code), code):
+        closing = _CLOSING.match(line, place)
+        if closing and line[place - 1] in _MARKS:
+            place = closing.end()
+            if line[place : place + 1].islower():  # "Stop!" he said
+                continue
+        last = line[place - 1]
+        if (last.isspace() or last not in _ENDS) and place not in kept:
+            yield place
+
+
+def _inside(spans: re.Pattern[str], line: str) -> set[int]:
+    """The places within the spans that a pattern finds."""
+    return {place for found in spans.finditer(line) for place in range(found.start() + 1, found.end())}
 
 
 def _ends(line: str, code: str) -> Iterator[int]:

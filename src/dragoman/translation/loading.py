@@ -72,7 +72,6 @@ def load_model(
         config = read_config(folder) if bundle is None else bundle.config
         found = {name: (one, read_adapter(one, folder, config)) for name, one in (adapters or {}).items()}
         reason = against_native(engine, config.model, device=_name(device), dtype=dtype)
-        shortlist, risk = read_shortlist(folder, config), read_risk(folder, config)
         if bundle is None and reason is None:
             loaded = _native_folder(path, folder, config, dtype)
         elif reason is None:
@@ -81,6 +80,8 @@ def load_model(
             what = f"translating without the native engine ({reason})"
             bundle = bundle or _read_bundle(path, folder, what)
             loaded = ready(bundle, device=device or _best_device(), dtype=dtype, engine="pytorch")
+        # After the tokenizer: if that is damaged, these do not fit it, and would be blamed.
+        shortlist, risk = read_shortlist(folder, config), read_risk(folder, config)
     variants = {name: _adapted(loaded, *one) for name, one in found.items()}
     return replace(loaded, shortlist=shortlist, risk=risk, adapters=variants)
 

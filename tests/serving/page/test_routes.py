@@ -72,6 +72,17 @@ def test_a_text_comes_back_in_sentences(client: httpx.Client) -> None:
     assert asked(client, "words", target="de", text="A dog runs.")["source"] == "en"
 
 
+def test_a_text_in_the_target_language_stays_and_the_page_can_say_so(client: httpx.Client) -> None:
+    pytest.importorskip("py3langid")
+    text = "Die Kinder spielen im Garten. Es ist Sommer."
+    found = asked(client, "words", target="de", text=text)
+    assert (found["source"], found["text"], found["confidence"] > 0.9) == ("de", text, True)
+
+    found = asked(client, "words", target="de", text="The dog runs through the garden.")
+    assert (found["source"], found["confidence"] > 0.9) == ("en", True)
+    assert "confidence" not in asked(client, "words", **DOG)
+
+
 def test_more_sentences_than_a_request_may_have_texts(client: httpx.Client) -> None:
     text = " ".join(f"A dog runs {word}." for word in ("now", "fast", "cat", "dog", "runs", "sleeps", "far"))
     assert len(asked(client, "words", **PAIR, text=text)["sentences"]) == 7

@@ -276,6 +276,25 @@ def test_languages_are_detected_text_by_text() -> None:
     run(service, story())
 
 
+@pytest.mark.parametrize("model", [None, "m"])
+def test_a_text_in_the_target_language_is_detected_and_stays(model: str | None) -> None:
+    pytest.importorskip("py3langid")
+    service = service_of(served("m", Shift(1)))
+    own, foreign = "Die Kinder spielen im Garten.", "今天天气很好，我们去公园吧。"
+
+    async def story() -> None:
+        stays, moved, other = await ask(
+            service, own, "The children play in the garden.", foreign, source=None, model=model
+        )
+        assert (stays.text, stays.source, stays.route.models) == (own, "de", ())
+        assert (stays.confidence or 0) > 0.9
+        assert (moved.source, moved.route.models, (moved.confidence or 0) > 0.9) == ("en", ("m",), True)
+        assert (other.source, (other.confidence or 0) < 0.1) == ("en", True)
+        assert (await service.detect(own))[0].language == "de"
+
+    run(service, story())
+
+
 @pytest.mark.parametrize(("source", "target"), [("xx", "de"), ("en", "xx"), (None, "xx"), ("de", "en")])
 def test_an_unknown_language_is_refused(source: str | None, target: str) -> None:
     service = service_of(served("m", Shift()))

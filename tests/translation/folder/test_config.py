@@ -14,7 +14,13 @@ from dragoman.base.errors import ModelError
 from dragoman.base.options import entries
 from dragoman.models.shapes import ConvolutionalConfig, RecurrentConfig, TransformerConfig
 from dragoman.translation.folder import config as module
-from dragoman.translation.folder.config import FolderConfig, read_config, write_config
+from dragoman.translation.folder.config import (
+    FolderConfig,
+    check_digests,
+    read_config,
+    write_config,
+    write_digests,
+)
 from dragoman.translation.search.options import AttentionOf, Beam
 
 SAVED = Path(__file__).parents[2] / "saved" / "0.1"
@@ -135,3 +141,28 @@ def test_what_a_model_reads_is_a_list_of_names(names: object, tmp_path: Path) ->
 
     with pytest.raises(ModelError, match=r"config\.json: not a usable configuration: guidance = "):
         read_config(folder)
+
+
+def test_a_changed_bit_in_digests_is_found_wherever_it_is(tmp_path: Path) -> None:
+    """A changed name would leave its file without a digest."""
+    for name in ("config.json", "generation.json", "tokenizer.json", "shortlist.safetensors"):
+        (tmp_path / name).write_text(f"{{{name!r}: 1}}")
+    write_digests(tmp_path, ["config.json", "generation.json", "tokenizer.json", "shortlist.safetensors"])
+    check_digests(tmp_path)
+    whole = (tmp_path / "digests.json").read_bytes()
+    names = [whole.index(name) for name in (b"config", b"tokenizer", b"shortlist", b"files", b"generation")]
+    for place in range(len(whole)):
+        if any(first < place < first + 5 for first in names):
+            (tmp_path / "digests.json").write_bytes(
+                whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :]
+            )
+            with pytest.raises(ModelError, match=r"digests\.json"):
+                check_digests(tmp_path)
+
+
+def test_an_optional_file_may_be_deleted(tmp_path: Path) -> None:
+    (tmp_path / "risk.json").write_text("{}")
+    write_digests(tmp_path, ["risk.json"])
+    (tmp_path / "risk.json").unlink()
+
+    check_digests(tmp_path)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from dragoman.text.corpora.lines import Line
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.folder.config import read_config
 from dragoman.translation.folder.shortlist import make_shortlist, read_shortlist
+from dragoman.translation.loading import load_model
 
 LINES = [Line(number, *pair) for number, pair in enumerate(PAIRS * 3, 1)]
 
@@ -111,3 +113,19 @@ def test_it_goes_along_when_a_model_is_quantised_or_averaged(folder: Path, tmp_p
         copy = read_shortlist(tmp_path / name, read_config(tmp_path / name))
         assert copy is not None
         assert copy.of(range(10)) == original.of(range(10))
+
+
+def test_a_damaged_tokenizer_is_not_blamed_on_the_shortlist(folder: Path) -> None:
+    make_shortlist(folder, LINES)
+    table = json.loads((folder / "tokenizer.json").read_text())
+    name = next(iter(table["files"]))
+    table["files"][name] = table["files"][name][::-1]
+    (folder / "tokenizer.json").write_text(json.dumps(table))
+
+    for engine in ("native", "pytorch"):
+        with pytest.raises(ModelError) as error:
+            load_model(folder, engine=engine)
+        assert "shortlist" not in f"{error.value} {error.value.hint}"
+        assert name in str(error.value) or "tokenizer.json" in str(error.value)
+    found = {check.name: check.status for check in check_folder(folder)}
+    assert (found["tokenizer"], found["shortlist.safetensors"]) == ("fault", "skipped")

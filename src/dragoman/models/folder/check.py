@@ -78,7 +78,10 @@ def _checks(folder: Path) -> Iterator[Check]:
     yield from _fit(config, header, path)
     yield _finite(header, path)
     if config is not None and (folder / SHORTLIST).exists():
-        yield _attempted(SHORTLIST, lambda: read_shortlist(folder, config, whole=True))[1]
+        if tokenizer is None:
+            yield _skipped(SHORTLIST, "the tokenizer")
+        else:
+            yield _attempted(SHORTLIST, lambda: read_shortlist(folder, config, whole=True))[1]
     if config is not None and (folder / RISK).exists():
         yield _attempted(RISK, lambda: read_risk(folder, config))[1]
 

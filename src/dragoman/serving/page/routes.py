@@ -62,8 +62,10 @@ async def _words(call: Call) -> Plain:
     """A text as sentences with words. `choices` say how the translations of some sentences begin."""
     text, ask = call["text"], _ask(call)
     _check_size(call, [text])
+    found: dict[str, Any] = {}
     if ask.source is None:
-        ask = replace(ask, source=await _language(call, text, ask.target))
+        (guess,) = await call.service.detect(text, ask)
+        ask, found = replace(ask, source=guess.language), {"confidence": round(guess.confidence, 3)}
     pair = call.service.pairs.find(ask.source or "", ask.target, model=ask.model)
     ask = replace(ask, source=pair.source, wants=frozenset(("tokens", "alignment")))
     parts = await asyncio.to_thread(segment_text, text, pair.source, pair.target)
@@ -75,14 +77,7 @@ async def _words(call: Call) -> Plain:
         {**table, "source_at": piece.start, "target_at": start}
         for table, piece, (start, _) in zip(tables, parts.pieces, spans, strict=True)
     ]
-    return {"source": pair.source, "target": pair.target, "text": new, "sentences": shown}
-
-
-async def _language(call: Call, text: str, target: str) -> str:
-    """The likeliest language of a text that is translated to the target."""
-    sources = call.service.pairs.sources_of(target)
-    guesses = await call.service.detect(text)
-    return next((one.language for one in guesses if one.language in sources), sources[0])
+    return {"source": pair.source, "target": pair.target, **found, "text": new, "sentences": shown}
 
 
 async def _tables(
@@ -265,7 +260,7 @@ ENDPOINTS = (
         _words,
         "Translate a text into sentences with words, their confidence and their alignment.",
         _WHOLE,
-        {"source": str, "target": str, "text": str, "sentences": [_SHOWN]},
+        {"source": str, "target": str, "confidence?": float, "text": str, "sentences": [_SHOWN]},
     ),
     _post(
         "next_words",

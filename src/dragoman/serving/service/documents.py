@@ -19,7 +19,6 @@ from dragoman.documents.translate import translate_segments
 from dragoman.serving.service.admission import QueuePlace
 from dragoman.serving.service.ask import Ask, Route, TranslatedDocument
 from dragoman.serving.service.coalescing import Stopped
-from dragoman.serving.service.languages import detect_language
 from dragoman.serving.service.limits import Overloaded
 from dragoman.serving.service.routing import Router
 from dragoman.translation.search.watching import abandonable
@@ -56,10 +55,10 @@ class FileTranslator:
     def _route(self, data: bytes, format: Format, ask: Ask) -> Route:
         source = ask.source
         if source is None:
-            among = self._router.sources_for(ask)
-            document: Document = format.parse(data, Languages(among[0], ask.target))
+            first = self._router.sources_for(ask)[0]
+            document: Document = format.parse(data, Languages(first, ask.target))
             sample = " ".join(text_of(one.source) for one in document.segments[:_SAMPLE])[:_SAMPLE]
-            source = detect_language(sample, among, among[0])[0].language
+            source = self._router.detect(sample, ask).language
         return self._router.find(source, ask)
 
     async def _portion(

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Protocol, cast
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.languages import canonical, closest, language_name
+from dragoman.base.languages import canonical, closest, language_name, same
 from dragoman.serving.service.ask import Guess, Route
 from dragoman.serving.service.limits import UnknownLanguage
 
@@ -37,7 +37,8 @@ class Pairs:
         self.sources = tuple(dict.fromkeys(source for source, _ in self._legs))
         """The languages that are translated from, in the order of the models."""
         self._routes = {source: self._routes_from(source) for source in self.sources}
-        self._languages = tuple(dict.fromkeys([*self.sources, *(target for _, target in self._legs)]))
+        self.languages = tuple(dict.fromkeys([*self.sources, *(target for _, target in self._legs)]))
+        """All languages, the sources first."""
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """Yield every pair."""
@@ -63,8 +64,10 @@ class Pairs:
         "en_GB", "zh-Hans". A language to itself has a route without models. Raises UnknownLanguage for a
         language or a pair that is not served, ConfigError if the pair has no model of that name.
         """
-        source = self._closest(source, self._languages, "from")
-        target = self._closest(target, self._languages, "to")
+        source = self._closest(source, self.languages, "from")
+        target = self._closest(target, self.languages, "to")
+        if source == target:
+            return Route((source,), ())
         if model is not None:
             # Its own pair may be a variant farther away.
             route = Route((source, target), (model,))
@@ -74,8 +77,6 @@ class Pairs:
                     f"no model {model!r} from {source} to {target}", hint=f"models of this pair: {known}"
                 )
             return route
-        if source == target:
-            return Route((source,), ())
         routes = self._routes.get(source, {})
         if target not in routes:
             what = (
@@ -110,35 +111,41 @@ class Pairs:
 
 
 _READ = 1000  # characters; more say no more
+_SURE = 0.1  # the probability of a text in the target language: less is translated
+_SPOKEN = {"yue": "zh", "wuu": "zh"}  # what the detector takes short Chinese texts for
 
 
 class _Identifier(Protocol):
     def rank(self, text: str) -> list[tuple[str, float]]: ...
 
 
-def detect_language(text: str, among: Sequence[str], default: str) -> list[Guess]:
+def detect_language(text: str, among: Sequence[str], default: str, target: str | None = None) -> list[Guess]:
     """Return the languages that a text may be in, the likeliest first.
 
-    Confidences are from 0 to 1, and sum to 1 over the languages `among` that the detector knows. A text
-    without letters is `default` with confidence 0. Raises ConfigError if py3langid is needed and not
-    installed.
+    A confidence is the probability of a language among all that the detector knows, so it is low for a text
+    in a language that is not `among`. A text without letters is `default` with confidence 0, and equally
+    likely languages come after it. With a `target`, a text that is clearly in it comes first as that; no
+    other text does. Raises ConfigError if py3langid is needed and not installed.
     """
     if not any(char.isalpha() for char in text):
         return [Guess(default, 0.0)]
-    if len(among) == 1:
-        return [Guess(among[0], 1.0)]
-    found = {canonical(code): value for code, value in _identifier().rank(text[:_READ])}
-    # Variants of one language cannot be told apart: the first stands for all.
-    values: dict[str, tuple[str, float]] = {}
-    for one in among:
-        language = one.partition("-")[0]
-        if language in found:
-            values.setdefault(language, (one, found[language]))
-    total = sum(value for _, value in values.values())
-    if not total:
-        return [Guess(default, 0.0)]
-    guesses = [Guess(one, value / total) for one, value in values.values()]
-    return sorted(guesses, key=lambda guess: -guess.confidence)
+    found: dict[str, float] = {}
+    for code, value in _identifier().rank(text[:_READ]):
+        code = _SPOKEN.get(code, canonical(code))
+        found[code] = found.get(code, 0.0) + value
+    guesses: list[Guess] = []
+    for one in dict.fromkeys([default, *among]):
+        # Variants of one language cannot be told apart: the first stands for all.
+        known = [code for code in found if same(code, one)]
+        if one != target and known and not any(same(one, other.language) for other in guesses):
+            guesses.append(Guess(one, found[known[0]]))
+    guesses.sort(key=lambda guess: -guess.confidence)
+    if target is None or any(same(target, guess.language) for guess in guesses):
+        return guesses or [Guess(default, 0.0)]
+    best = max(found, key=lambda code: found[code])
+    sure = same(best, target) and found[best] > max(_SURE, guesses[0].confidence * 10 if guesses else 0.0)
+    own = [Guess(target, found[best])] if sure else []
+    return [*own, *guesses] or [Guess(default, 0.0)]
 
 
 @cache

@@ -15,7 +15,7 @@ from dragoman.documents.markup.html.fragment import XmlFragment
 from dragoman.documents.markup.html.html import Html
 from dragoman.documents.translate import translate_segments
 from dragoman.serving.service.admission import Counting, QueuePlace
-from dragoman.serving.service.ask import Answer, Ask, Route
+from dragoman.serving.service.ask import Answer, Ask, Guess, Route
 from dragoman.serving.service.coalescing import Cache, Coalescer
 from dragoman.serving.service.languages import Pairs, detect_language
 from dragoman.serving.service.limits import Limits
@@ -150,6 +150,13 @@ class Router:
             return (self._models[ask.model].source,)
         return self._pairs.sources_of(ask.target)
 
+    def detect(self, text: str, ask: Ask) -> Guess:
+        """The language that a text is translated from; the target, if the text is in it."""
+        among = self.sources_for(ask)
+        default = self._default if self._default in among else among[0]
+        target = self._pairs.find(ask.target, ask.target).target
+        return detect_language(text, among, default, target)[0]
+
     def find(self, source: str, ask: Ask) -> Route:
         """The route of a pair, by the requested model."""
         return self._pairs.find(source, ask.target, model=ask.model)
@@ -165,9 +172,7 @@ class Router:
     def _plan(self, text: str, ask: Ask) -> _Plan:
         source, confidence = ask.source, None
         if source is None or source.strip().lower() == "auto":
-            among = self.sources_for(ask)
-            default = self._default if self._default in among else among[0]
-            guess = detect_language(text, among, default)[0]
+            guess = self.detect(text, ask)
             source, confidence = guess.language, guess.confidence
         route = self._pairs.find(source, ask.target, model=ask.model)
         parts = Segmented((), ("",))

@@ -216,11 +216,16 @@ class Service:
             self._counting.count("late")
             raise Late("the file took too long", hint="divide it") from None
 
-    async def detect(self, text: str) -> list[Guess]:
-        """Return the served languages that a text may be in, the likeliest first."""
+    async def detect(self, text: str, ask: Ask | None = None) -> list[Guess]:
+        """Return the served languages that a text may be in, the likeliest first.
+
+        With `ask`, the only guess is the language that it would be translated from.
+        """
         self._check_ready()
         text = _SURROGATE.sub("\ufffd", text)
-        return await self._prepare(lambda: detect_language(text, self.pairs.sources, self._default))
+        if ask is not None:
+            return [await self._prepare(lambda: self._router.detect(text, ask))]
+        return await self._prepare(lambda: detect_language(text, self.pairs.languages, self._default))
 
     async def matches(self, text: str, pair: tuple[str, str], limit: int = 5) -> list[FuzzyMatch]:
         """Return the pairs of the memory that are similar to a text, best first; nothing without a memory."""

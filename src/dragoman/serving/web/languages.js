@@ -22,9 +22,9 @@ export class Languages {
         this.models = models;
         this.names = new Map(languages.map(({ code, name }) => [code, name]));
         const sources = languages.filter(({ targets }) => targets.length);
-        const detect = sources.length > 1 ? [["", "Detect"]] : [];
+        const offered = [["", "Detect"], ...sources.map(({ code, name }) => [code, name])];
         const [source, target] = wanted ?? this.#stored();
-        fill(this.sourceSelect, [...detect, ...sources.map(({ code, name }) => [code, name])], source);
+        fill(this.sourceSelect, offered, source);
         this.#offerTargets(target);
     }
 
@@ -55,11 +55,12 @@ export class Languages {
         return Object.fromEntries(Object.entries(this.selects).flatMap(([name, { value }]) => (value ? [[name, value]] : [])));
     }
 
-    /** The language that the server detected. */
-    detected(code) {
+    /** The language that the server detected, and how sure it is, from 0 to 1. */
+    detected(code, confidence = 1) {
         this.#detected = code;
         const option = this.sourceSelect.querySelector('option[value=""]');
-        if (option) option.textContent = this.source === null && code ? `${this.names.get(code) ?? code} (auto)` : "Detect";
+        const how = code === this.target ? "auto, not translated" : confidence < 0.5 ? "auto, not certain" : "auto";
+        if (option) option.textContent = this.source === null && code ? `${this.names.get(code) ?? code} (${how})` : "Detect";
     }
 
     /** Choose languages, if they are there. Returns whether they are. */

@@ -46,7 +46,7 @@ async function translate(signal) {
     try {
         const empty = { text: "", sentences: [], source: null };
         const answer = text.trim() ? await ask("v1/words", { ...request(), text, choices: draft.prefixes() }, { signal }) : empty;
-        languages.detected(languages.source === null ? answer.source : null);
+        languages.detected(languages.source === null ? answer.source : null, answer.confidence);
         draft.received(text, answer);
         show();
     } finally {

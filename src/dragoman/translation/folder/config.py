@@ -25,6 +25,7 @@ _QUANTISED_VERSION = 2  # of quantised folders: a release that cannot read int8 
 WEIGHTS = "model.safetensors"
 DIGESTS = "digests.json"  # of the small files (`base/files.py`); none in release 0.1
 _NEEDED = ("config.json", "generation.json", "tokenizer.json")
+_OPTIONAL = ("shortlist.safetensors", "risk.json")  # these may be deleted
 ADAPTER = "adapter.json"  # instead of config.json, in an adapter folder (`translation/folder/adapter.py`)
 CARD = "README.md"
 _RESTORE = "restore the file or train again"
@@ -184,7 +185,11 @@ def check_digests(folder: Path) -> None:
     Folders of earlier releases have no digests, and nothing is checked. generation.json may be edited, so a
     warning is logged if it was.
     """
-    faults = broken(folder, {name: one for name, one in _digests(folder).items() if name in _NEEDED})
+    table = _digests(folder)
+    faults = broken(folder, {name: one for name, one in table.items() if name in _NEEDED})
+    strange = [name for name in table if name not in (*_NEEDED, *_OPTIONAL) and not (folder / name).exists()]
+    if strange:  # a damaged name would leave its file without a digest
+        faults.append(f"{DIGESTS} has the digest of {strange[0]!r}, which does not exist")
     for fault in [fault for fault in faults if fault.startswith("generation.json ")]:
         log.warning("%s: changed since the model was written", folder / "generation.json")
         faults.remove(fault)
