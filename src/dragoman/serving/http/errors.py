@@ -29,7 +29,7 @@ STATUSES = {  # the title, and the reason in /openapi.json
     500: ("Internal error", ""),
     501: ("Not possible here", "The server has no PyTorch."),
     503: ("Service unavailable", "The models are being loaded, or the server shuts down."),
-    504: ("Deadline passed", "The deadline passed."),
+    504: ("Deadline passed", "The deadline passed: try again after Retry-After seconds."),
 }
 
 
@@ -56,8 +56,8 @@ def refusal_of(error: Exception, family: Family) -> Refusal:
             return Refusal(429, str(error), retry_after=seconds)
         case TooLong():
             return Refusal(413 if family == "deepl" else 400, _with_hint(error))
-        case Late():
-            return Refusal(504, str(error))
+        case Late(retry_after=seconds):
+            return Refusal(504, str(error), retry_after=seconds)
         case NoPyTorch():
             return Refusal(501, _with_hint(error))
         case NotReady():

@@ -75,6 +75,11 @@ class Overloaded(DragomanError):
 class Late(DragomanError):
     """The deadline passed before the translation was ready. Its work was dropped."""
 
+    def __init__(self, what: str, *, retry_after: float = 1.0, hint: str = "") -> None:
+        """`retry_after`: seconds after which it may work."""
+        super().__init__(what, hint=hint)
+        self.retry_after = retry_after
+
 
 class NoPyTorch(DragomanError):
     """PyTorch is not installed, and a model can only be inspected with it."""
