@@ -30,6 +30,7 @@ _EXTRA = ("starlette", "uvicorn", "prometheus_client", "python_multipart", "py3l
 _MEGABYTE = 2**20
 
 Several = list[str] | None
+AllowHost = Annotated[Several, Flag("A host name of this server. Repeat it for more.", metavar="NAME")]
 
 
 def serve(
@@ -48,9 +49,7 @@ def serve(
         Path | None, Flag("Serve only clients with a key. Each line is the SHA-256 digest of one.")
     ] = None,
     allow_open: Annotated[bool, Flag("Serve everybody who reaches --host, without keys.")] = False,
-    allow_host: Annotated[
-        Several, Flag("A host name of this server. Repeat it for more.", metavar="NAME")
-    ] = None,
+    allow_host: AllowHost = None,
     cors_origin: Annotated[
         Several, Flag("Allow requests from pages of this site. Repeat it for more.", metavar="URL")
     ] = None,
@@ -286,6 +285,7 @@ def studio(
     host: Annotated[str, Flag("Address to serve on.", metavar="ADDRESS")] = "127.0.0.1",
     port: Annotated[int, Flag("Port; 0 takes a free one.")] = 8090,
     allow_open: Annotated[bool, Flag("Serve on an address that other machines reach.")] = False,
+    allow_host: AllowHost = None,
     quiet: Quiet = False,
 ) -> None:
     """Watch training runs on a page: loss, BLEU, translations, attention, recipes.
@@ -314,7 +314,7 @@ def studio(
             f"--host {host}: other machines could read the runs",
             hint="use ssh -L to reach 127.0.0.1 from elsewhere, or add --allow-open",
         )
-    served = Studio(runs, host=host)
+    served = Studio(runs, host=host, names=allow_host or ())
     with listen(host, port) as door:
         door.listen()  # so that who reads the address can connect at once
         tell(f"{_address(host, door)}/  (Ctrl-C ends it)", quiet=quiet)

@@ -227,5 +227,6 @@ ENDPOINTS = (
         fields=_KEY,
         bodies=("json", "form"),
         content="application/octet-stream",
+        refuses=(503,),  # it is not ready
     ),
 )

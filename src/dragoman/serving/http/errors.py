@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 from starlette.responses import JSONResponse, Response
@@ -72,7 +73,7 @@ def refused(refusal: Refusal, family: Family) -> Response:
     status, text = refusal.status, refusal.text
     headers = {"Cache-Control": "no-store"}
     if refusal.retry_after is not None:
-        headers["Retry-After"] = str(max(1, round(refusal.retry_after)))
+        headers["Retry-After"] = str(max(1, math.ceil(refusal.retry_after)))
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if family == "libretranslate":

@@ -3,8 +3,8 @@
     work = Coalescer(threads, cache, counting)
     await work.get(["a", "b"], translate, place)
 
-One call starts a job for each portion of the keys that are new. A job is stopped when no caller waits for any of its
-answers any more; one of several may leave.
+One call starts a job for each portion of the keys that are new. A job is stopped when no caller waits for
+any of its answers any more; one of several may leave.
 """
 
 from __future__ import annotations

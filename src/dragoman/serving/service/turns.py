@@ -1,6 +1,7 @@
 """Threads that take the most urgent work first, and no more at one time than keeps the models busy.
 
-The models work on what they have in the order in which it came. So work waits here, where it can be overtaken.
+The models work on what they have in the order in which it came. So work waits here, where other work can
+overtake it.
 """
 
 from __future__ import annotations
