@@ -103,7 +103,7 @@ def test_check_says_what_would_be_served(dragoman_, tmp_path: Path) -> None:
     lines = ended.out.splitlines()
     assert lines[:2] == ["model first: en to de, native engine (terms product)", "pair en to de"]
     assert f"memory {tmp_path / 'new.tm'}" in lines
-    assert "address http://0.0.0.0:5001, for 1 keys" in lines
+    assert "address http://0.0.0.0:5001, for 1 key" in lines
     assert lines[-1].startswith("resident memory ")
 
 

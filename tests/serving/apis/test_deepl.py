@@ -153,16 +153,6 @@ def test_glossaries_are_none(client: httpx.Client) -> None:
     assert client.get("/v2/glossaries").json() == {"glossaries": []}
 
 
-def test_the_use_of_the_last_clients_is_counted(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.serving.apis.endpoints._CLIENTS", 2)
-    state = ServerState(cast(Service, server.standin), Settings())
-    for client in "abcb":
-        state.use(client, 1)
-    state.use("d", 1)
-
-    assert state.used == {"b": 2, "d": 1}
-
-
 def test_use_is_counted_by_key(tmp_path: Path) -> None:
     keys = Keys.read(keys_file(tmp_path, one="K1", two="K2"))
     with running(keys=keys) as server, server.client() as client:

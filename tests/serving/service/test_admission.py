@@ -244,7 +244,7 @@ def test_a_short_request_goes_before_a_long_one_but_not_for_ever() -> None:
 def test_what_is_urgent_is_not_made_late_by_a_newcomer() -> None:
     queue, clock = admission(seconds=10)
     queue.pace.speed = 1000.0
-    long = queue.enter("a", 7900)  # of the 8000 that are planned for
+    long = queue.enter("a", 6900)  # of the 7000 that are planned for
     with pytest.raises(Overloaded, match="in time") as error:
         queue.enter("b", 200)  # it would go first
     assert error.value.retry_after == 1

@@ -26,6 +26,7 @@ STATUSES = {  # the title, and the reason in /openapi.json
     413: ("Request too large", "Too large."),
     415: ("Unsupported media type", "A media type that is not supported."),
     429: ("Too many requests", "Too much at one time: try again after Retry-After seconds."),
+    456: ("Quota exceeded", "The quota of the key for a day or a month is used up."),
     499: ("The client disconnected", ""),
     500: ("Internal error", ""),
     501: ("Not possible here", "The server has no PyTorch."),

@@ -44,7 +44,7 @@ class Counting:
 
 
 _LONGEST_WAIT = 60.0  # seconds
-_MARGIN = 0.8  # of the time to a deadline that work is planned for
+_MARGIN = 0.7  # of the time to a deadline that work is planned for
 _PATIENCE = 8.0  # times its own work that a request waits before it counts as urgent as shorter ones
 FULL = 2000 * max(2, usable_cores())  # characters that keep the models busy
 _WINDOW = 1.0  # seconds over which the speed of busy models is measured

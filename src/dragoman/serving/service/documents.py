@@ -40,12 +40,18 @@ class FileTranslator:
         self._router, self._enter = router, enter
         self._threads, self._reading = threads, reading
 
-    async def translate(self, data: bytes, format: Format, ask: Ask, *, client: str) -> TranslatedDocument:
-        """Translate a file. Raises DataError if it cannot be read, and the errors of finding its route."""
+    async def translate(
+        self, data: bytes, format: Format, ask: Ask, *, client: str, use: Callable[[int], None]
+    ) -> TranslatedDocument:
+        """Translate a file. See `Service.translate_document` for `use`.
+
+        Raises DataError if it cannot be read, and the errors of finding its route.
+        """
         route = await self._read(lambda: self._route(data, format, ask))
         languages = Languages(route.source, route.target)
         document = await self._read(partial(format.parse, data, languages))
         characters = sum(map(_size, document.segments))
+        use(characters)
         results: list[Result | None] = []
         for portion in portions(document.segments, _size):
             results += await self._portion(portion, route, ask, client)

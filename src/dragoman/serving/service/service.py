@@ -208,15 +208,25 @@ class Service:
             place.leave()
 
     async def translate_document(
-        self, data: bytes, format: Format, ask: Ask, *, client: str, deadline: float
+        self,
+        data: bytes,
+        format: Format,
+        ask: Ask,
+        *,
+        client: str,
+        deadline: float,
+        use: Callable[[int], None] = lambda characters: None,
     ) -> TranslatedDocument:
-        """Translate a file. Raises the errors of `translate`, and DataError if it cannot be read."""
+        """Translate a file. `use` is called with its characters before the work, and may raise.
+
+        Raises the errors of `translate`, and DataError if it cannot be read.
+        """
         self._check_ready()
         check_names(ask, self.models, self.pairs)
         files = FileTranslator(self._router, self._admission.enter, self._threads, self._reading)
         try:
             async with asyncio.timeout(deadline - time.monotonic()):
-                return await files.translate(data, format, ask, client=client)
+                return await files.translate(data, format, ask, client=client, use=use)
         except TimeoutError:
             self._counting.count("late")
             raise self._late("the file took too long", "divide it") from None
