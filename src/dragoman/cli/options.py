@@ -138,11 +138,13 @@ class Configured(Command):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        param: Any  # also one of `click`, whose options say more than its parameters
         for param in self.params:
             param.show_envvar = True  # in errors
             param.envvar = f"DRAGOMAN_{self.name}_{_public(param)}".upper().replace("-", "_")
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
+        param: Any  # also one of `click`, whose options say more than its parameters
         for param in self.params:
             param.show_envvar = False  # one sentence of the help says all names
         super().format_options(ctx, formatter)

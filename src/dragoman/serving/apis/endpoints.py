@@ -66,16 +66,17 @@ class ServerState:
         if self.load is None or self.draining:
             return
         log(logging.INFO, "reloading")
-        service: Service | None = None
+        loaded: Service | None = None
         try:
             service, settings = await asyncio.to_thread(self.load)
+            loaded = service
             await service.start()
         except Exception as error:
             # What is wrong with files of the operator is no text of a client.
             why = str(error) if isinstance(error, DragomanError) else place_of(error)
             log(logging.ERROR, "not reloaded: keys and models stay as they were", error=why)
-            if service is not None:
-                await service.drain(0)
+            if loaded is not None:
+                await loaded.drain(0)
             return
         old, how = self.service, self.how
         self.service, self.settings, self.how = service, settings, _inspector(service)
