@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import httpx
 import pytest
 from tests.serving.standin import Running, keys_file, running, wait_for
 
 from dragoman.base.errors import DataError
-from dragoman.serving.apis.endpoints import ServerState
-from dragoman.serving.http.settings import Keys, Settings
+from dragoman.serving.http.settings import Keys
 from dragoman.serving.service.limits import Late, Overloaded, TooLong
-from dragoman.serving.service.service import Service
 
 DE = {"target_lang": "DE"}
 
