@@ -3,6 +3,8 @@
     python benchmarks/serving.py load --model runs/en-de [--text test.en] [--clients 64] [--seconds 600]
     python benchmarks/serving.py speed --model runs/en-de --text train.en
         [--libretranslate http://127.0.0.1:5055] [--pid PID] [--seconds 10] [--turns 3]
+    python benchmarks/serving.py overload --model runs/en-de --text train.en
+        [--loads 0.5 1 2 5 10] [--timeouts 3 15] [--sizes 1 100] [--seconds 15]
     python benchmarks/serving.py page --model runs/en-de --text train.en [--texts 20]
 
 `load` starts a server with a small cache and requests each text alone. Then it runs a mix of clients: most
@@ -13,6 +15,11 @@ disconnect early, or send invalid bodies.
 one, and no sentence occurs twice in a turn. Servers take turns. For LibreTranslate, give the address of a
 running server, and its process id to measure its memory and processor time. `--words` adds a word to the
 command line of `dragoman serve`, such as `--words=--dtype=int8`.
+
+`overload` sends requests at a rate that is a multiple of the capacity, whatever is answered. It counts what
+is answered before the deadline of the server (`--timeout`), and what is refused. The capacity is measured
+before and after each row, with a server that has no such deadline: sentences a second of clients that wait
+for their answers. The table says which part of it was answered; below the capacity, of what was offered.
 
 `page` opens the page in Chromium and types one sentence after the other. It measures the time until the
 translation appears, including the pause in which the page waits for another key.
@@ -25,6 +32,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import random
@@ -606,6 +614,94 @@ def _row(clients: int, size: int, name: str, turns: Sequence[Turn]) -> list[str]
     return [*head, *([f"{work:.1f}", f"{memory:,.0f}"] if memory else ["-", "-"])]
 
 
+class Flood(NamedTuple):
+    """What became of the requests of a row."""
+
+    answered: list[float]  # seconds of each
+    refused: list[float]
+    late: int
+    other: list[str]  # what went wrong
+
+
+async def flood(
+    url: str, pair: tuple[str, str], texts: Iterator[str], size: int, rate: float, seconds: float
+) -> Flood:
+    """Send requests of `size` sentences, `rate` of them a second, each on a connection of its own."""
+    found = Flood([], [], 0, [])
+    late = 0
+
+    async def one(chosen: list[str]) -> None:
+        nonlocal late
+        asked, began = libretranslate(chosen, "text", pair), time.perf_counter()
+        async with Connection(url) as connection:
+            try:
+                reply = await connection.post(asked.path, asked.body)
+            except (OSError, EOFError, TimeoutError) as error:
+                found.other.append(repr(error))
+                return
+        took = time.perf_counter() - began
+        if reply.status == 200:
+            found.answered.append(took)
+        elif reply.status == 429 and "retry-after" in reply.headers:
+            found.refused.append(took)
+        elif reply.status == 504 and "retry-after" in reply.headers:
+            late += 1
+        else:
+            found.other.append(f"{reply.status} {reply.body[:80]!r}")
+
+    tasks, began = [], time.perf_counter()
+    for number in range(max(1, int(rate * seconds))):
+        await asyncio.sleep(max(0.0, began + number / rate - time.perf_counter()))
+        tasks.append(asyncio.create_task(one(list(islice(texts, size)))))
+    await asyncio.gather(*tasks)
+    return found._replace(late=late)
+
+
+def overload(options: argparse.Namespace) -> None:
+    config = json.loads((options.model / "config.json").read_text("utf-8"))
+    pair = config["source_language"], config["target_language"]
+    sentences = _sentences(options.text, None)
+    head = ["timeout", "a request", "load", "offered", "answered", "of capacity", "refused", "late"]
+    table = [[*head, "longest wait", "p99 of a refusal"]]
+    wrong: list[str] = []
+    asked = itertools.cycle(sentences)
+
+    def capacity(url: str, size: int) -> float:
+        return asyncio.run(turn(url, None, pair, asked, max(2, 64 // size), size, options.seconds / 3)).rate
+
+    for timeout in options.timeouts:
+        words = ["--cache", "0", *options.words]
+        with (
+            serving(options.model, *words, "--timeout", "600") as patient,
+            serving(options.model, *words, "--timeout", str(timeout)) as ours,
+        ):
+            for size in options.sizes:
+                before = capacity(patient.url, size)
+                for load_ in options.loads:
+                    rate = before * load_ / size
+                    began = time.perf_counter()
+                    found = asyncio.run(flood(ours.url, pair, asked, size, rate, options.seconds))
+                    # The last answers come after the last request: that time counts, too.
+                    took = max(options.seconds, time.perf_counter() - began)
+                    after = capacity(patient.url, size)
+                    offered = size * max(1, int(rate * options.seconds))
+                    done = size * len(found.answered)
+                    part = done / min(offered, (before + after) / 2 * took)
+                    before = after
+                    table.append(
+                        [f"{timeout:g} s", str(size), f"{load_:g}", f"{offered:,}", f"{done:,}"]
+                        + [f"{part:.0%}", f"{size * len(found.refused):,}", f"{size * found.late:,}"]
+                        + [f"{max(found.answered, default=0):.1f} s", _ms(found.refused, 0.99)]
+                    )
+                    print("\t".join(table[-1]), file=sys.stderr, flush=True)
+                    wrong += found.other[:3]
+            ours.end()
+            patient.end()
+    print("\n".join(aligned(table, right=set(range(10)))))
+    if wrong:
+        raise SystemExit("\n".join(wrong))
+
+
 def page(options: argparse.Namespace) -> None:
     from playwright.sync_api import sync_playwright
 
@@ -659,10 +755,16 @@ def main() -> None:
     second.add_argument("--seconds", type=float, default=10, help="of a turn")
     second.add_argument("--turns", type=int, default=3)
     second.set_defaults(call=speed)
+    fourth = commands.add_parser("overload")
+    fourth.add_argument("--loads", type=float, nargs="+", default=[0.5, 1, 2, 5, 10])
+    fourth.add_argument("--timeouts", type=float, nargs="+", default=[3, 15], metavar="SECONDS")
+    fourth.add_argument("--sizes", type=int, nargs="+", default=[1, 100], help="sentences a request")
+    fourth.add_argument("--seconds", type=float, default=15, help="of a row")
+    fourth.set_defaults(call=overload)
     third = commands.add_parser("page")
     third.add_argument("--texts", type=int, default=20, help="lines of the text that are used")
     third.set_defaults(call=page)
-    for command in (first, second, third):
+    for command in (first, second, third, fourth):
         command.add_argument("--model", type=Path, required=True)
         command.add_argument("--text", type=Path, help="sentences, one a line")
         command.add_argument(

@@ -211,6 +211,44 @@ def test_systemd_finds_the_unit_safe(installed: Path) -> None:
     )
 
 
+# Monitoring
+
+
+def exposed() -> set[str]:
+    """The names of the metrics of a server."""
+    from dragoman.serving.http.metrics import ServerMetrics
+
+    found = re.findall(r"^# TYPE (dragoman_\w+)", ServerMetrics().text().decode(), re.MULTILINE)
+    return {name for name in found if not name.endswith("_created")}
+
+
+def used_in(expression: str) -> set[str]:
+    return {name.removesuffix("_bucket") for name in re.findall(r"dragoman_\w+", expression)}
+
+
+def test_every_metric_is_in_the_table_and_has_an_alert() -> None:
+    yaml = pytest.importorskip("yaml")
+    page = (ROOT / "docs" / "how-to" / "serve.md").read_text()
+    rows = re.findall(r"^\| `(dragoman_\w+)` \|.*\| `(\w+)` \|$", page, re.MULTILINE)
+    (group,) = yaml.safe_load((EXAMPLES / "alerts.yml").read_text())["groups"]
+    alerts = {rule["alert"]: rule for rule in group["rules"]}
+
+    assert {name for name, _ in rows} == exposed()
+    assert {alert for _, alert in rows} == set(alerts)
+    for name, alert in rows:
+        assert name in used_in(alerts[alert]["expr"]) <= exposed(), alert
+        assert alerts[alert]["annotations"]["summary"]
+        assert re.fullmatch(r"\d+[mhd]", alerts[alert]["for"])
+
+
+def test_the_board_shows_what_there_is() -> None:
+    board = json.loads((EXAMPLES / "grafana.json").read_text())
+    expressions = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+
+    assert used_in(" ".join(expressions)) <= exposed()
+    assert len({json.dumps(panel["gridPos"]) for panel in board["panels"]}) == len(board["panels"]) > 5
+
+
 # The steps of the image, without one
 
 

@@ -103,8 +103,62 @@ def test_check_says_what_would_be_served(dragoman_, tmp_path: Path) -> None:
     lines = ended.out.splitlines()
     assert lines[:2] == ["model first: en to de, native engine (terms product)", "pair en to de"]
     assert f"memory {tmp_path / 'new.tm'}" in lines
-    assert "address http://0.0.0.0:5001, for 1 keys" in lines
+    assert "address http://0.0.0.0:5001, for 1 key" in lines
     assert lines[-1].startswith("resident memory ")
+
+
+@needs_engine
+def test_options_come_from_flags_then_variables_then_a_file(
+    dragoman_, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "serve.toml"
+    path.write_text(f'models = ["a={MODEL}"]\nport = 5001\nhost = "127.0.0.2"\nmax-texts = 5\nmemory = []\n')
+
+    def address(*words: str) -> str:
+        ended = dragoman_("serve", "--config", path, "--check", *words)
+        assert (ended.code, ended.out.splitlines()[0][:7]) == (0, "model a"), ended.err
+        return next(line for line in ended.out.splitlines() if line.startswith("address"))
+
+    assert address() == "address http://127.0.0.2:5001, for this machine"
+    monkeypatch.setenv("DRAGOMAN_SERVE_PORT", "5002")
+    assert "127.0.0.2:5002" in address()
+    assert "127.0.0.2:5003" in address("--port", "5003")
+
+
+@needs_engine
+def test_variables_alone_are_enough(dragoman_, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_SERVE_MODELS", str(MODEL))
+    monkeypatch.setenv("DRAGOMAN_SERVE_HOST", "0.0.0.0")
+    monkeypatch.setenv("DRAGOMAN_SERVE_ALLOW_OPEN", "true")
+    monkeypatch.setenv("DRAGOMAN_SERVE_ALLOW_HOST", "a.example b.example")
+    assert "address http://0.0.0.0:5000, for everybody" in dragoman_("serve", "--check").out
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("prot = 5", "serve.toml: unknown option prot"),
+        ("port = [5]", "serve.toml: port = [5]"),
+        ('allow-host = "a"', 'serve.toml: allow-host = "a"'),
+        ("[limits]\ntexts = 5", "unknown option limits"),
+        ("max-texts = 0", "--max-texts 0"),
+        ('port = "x"', "--port"),
+        ("port = ", "serve.toml"),
+        ('config = "other.toml"', "unknown option config"),
+    ],
+)
+def test_a_wrong_file_is_refused(
+    dragoman_, text: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.serving.service.service.Service.open", loaded)
+    (tmp_path / "serve.toml").write_text(text)
+    ended = dragoman_("serve", "model", "--config", tmp_path / "serve.toml")
+    assert (ended.code in (2, 3), says in ended.err) == (True, True), ended.err
+
+
+def test_a_wrong_variable_is_named(dragoman_, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_SERVE_PORT", "x")
+    assert "DRAGOMAN_SERVE_PORT" in dragoman_("serve", "model").err
 
 
 def test_names_of_models_and_files() -> None:

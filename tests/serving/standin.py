@@ -99,13 +99,14 @@ class StandIn:
         ]
 
     async def translate_document(
-        self, data: bytes, format: Format, ask: Ask, *, client: str, deadline: float
+        self, data: bytes, format: Format, ask: Ask, *, client: str, deadline: float, use: Any
     ) -> TranslatedDocument:
         route = self.pairs.find(ask.source or "en", ask.target)
         document = format.parse(data, Languages(route.source, route.target))
         await self._pass(deadline)
         results = [Result((text_of(one.source).upper(),)) for one in document.segments]
         size = sum(len(text_of(one.source)) for one in document.segments)
+        use(size)
         return TranslatedDocument(document.render(results), size)
 
     async def next_words(

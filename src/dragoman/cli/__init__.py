@@ -45,7 +45,7 @@ COMMANDS = {
     "filter": _Command("evaluate.filter", "filter_pairs", "Keep the best pairs of parallel text."),
     "align": _Command("evaluate.given", "align", "Align the words of text and its translation."),
     "risk": _Command("evaluate.given", "risk", "Flag doubtful translations."),
-    "serve": _Command("serve", "serve", "Serve models to clients of LibreTranslate and DeepL."),
+    "serve": _Command("serve", "serve", "Serve models to clients of LibreTranslate and DeepL.", "Configured"),
     "evaluate": _Command("evaluate.evaluate", "evaluate", "Translate test text and score it."),
     "score": _Command("evaluate.score", "score", "Score translations of any system."),
     "inspect": _Command("inspect", "inspect", "See how a translation came about, in one offline page."),

@@ -133,6 +133,59 @@ def given(context: typer.Context) -> dict[str, Any]:
     return {name: value for name, (value, default) in values.items() if value not in (None, default)}
 
 
+class Configured(Command):
+    """A command whose options may also be set by variables: DRAGOMAN_SERVE_PORT is --port of `serve`."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        param: Any  # also one of `click`, whose options say more than its parameters
+        for param in self.params:
+            param.show_envvar = True  # in errors
+            param.envvar = f"DRAGOMAN_{self.name}_{_public(param)}".upper().replace("-", "_")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        param: Any  # also one of `click`, whose options say more than its parameters
+        for param in self.params:
+            param.show_envvar = False  # one sentence of the help says all names
+        super().format_options(ctx, formatter)
+
+
+def from_file(context: typer.Context, path: Path | None) -> Path | None:
+    """The callback of an option that names a TOML file of options. Flags and variables have priority.
+
+    Raises ConfigError for a file that cannot be read, or an option that the command does not have.
+    """
+    if path is None:
+        return None
+    from difflib import get_close_matches
+
+    from dragoman.base.config import read_toml
+
+    known = {_public(param): param for param in context.command.params if param.expose_value}
+    table: dict[str, Any] = {}
+    for name, value in read_toml(path).items():
+        param = known.get(name.replace("_", "-"))
+        if param is None or param.name == "config":
+            near = get_close_matches(name, known, 1)
+            raise ConfigError(
+                f"{path}: unknown option {name}", hint=f"did you mean {near[0]}?" if near else "see --help"
+            )
+        several = param.nargs == -1 or getattr(param, "multiple", False)
+        if isinstance(value, list) != several or isinstance(value, dict):
+            raise ConfigError(
+                f"{path}: {name} = {show(value)}", hint="write a list [...]" if several else "write one value"
+            )
+        table[str(param.name)] = value
+    context.default_map = table
+    return path
+
+
+def _public(param: Any) -> str:
+    """The name of an option without dashes, and of an argument."""
+    longest = max(param.opts, key=len)
+    return str(longest).lstrip("-")
+
+
 def check_applies(
     context: typer.Context, sections: Mapping[str, tuple[str, ...]], kind: str, *, hint: str
 ) -> None:

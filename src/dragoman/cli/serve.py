@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.cli.options import Flag, Flags, NumberType, Quiet
+from dragoman.cli.options import Configured as Configured  # of the table of commands
+from dragoman.cli.options import Flag, Flags, NumberType, Quiet, from_file
 from dragoman.cli.outcome import tell, waiting, warn
 from dragoman.serving.service.limits import Limits
 
@@ -30,6 +31,17 @@ _EXTRA = ("starlette", "uvicorn", "prometheus_client", "python_multipart", "py3l
 _MEGABYTE = 2**20
 
 Several = list[str] | None
+FromFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Take options from this file (TOML), by their names: port = 5001.",
+        callback=from_file,
+        is_eager=True,
+    ),
+]
+AllowHost = Annotated[Several, Flag("A host name of this server. Repeat it for more.", metavar="NAME")]
 
 
 def serve(
@@ -47,10 +59,11 @@ def serve(
     keys: Annotated[
         Path | None, Flag("Serve only clients with a key. Each line is the SHA-256 digest of one.")
     ] = None,
-    allow_open: Annotated[bool, Flag("Serve everybody who reaches --host, without keys.")] = False,
-    allow_host: Annotated[
-        Several, Flag("A host name of this server. Repeat it for more.", metavar="NAME")
+    usage: Annotated[
+        Path | None, Flag("Keep here what each key has used, so that its quotas outlast a restart.")
     ] = None,
+    allow_open: Annotated[bool, Flag("Serve everybody who reaches --host, without keys.")] = False,
+    allow_host: AllowHost = None,
     cors_origin: Annotated[
         Several, Flag("Allow requests from pages of this site. Repeat it for more.", metavar="URL")
     ] = None,
@@ -112,12 +125,14 @@ def serve(
     threads: Annotated[int | None, Flag("Threads. [default: the number of cores]", at_least=1)] = None,
     log: Annotated[Literal["plain", "json"], Flag("How the log is written.")] = "plain",
     check: Annotated[bool, Flag("Load the models, say what would be served, and end.")] = False,
+    config: FromFile = None,
     quiet: Quiet = False,
 ) -> None:
     """Serve models to clients of LibreTranslate and DeepL, to your own programs, and on a page.
 
     Existing clients need only the address: http://127.0.0.1:5000. Only this machine can reach it,
-    unless --host says otherwise. Ctrl-C and SIGTERM end the server when accepted work is done.
+    unless --host says otherwise. Ctrl-C and SIGTERM end the server when accepted work is done. SIGHUP
+    loads keys and models anew. DRAGOMAN_SERVE_PORT=5001 in the environment is --port 5001, and so on.
 
     \b
       dragoman serve runs/en-de
@@ -130,6 +145,7 @@ def serve(
     from dragoman.serving.http.metrics import ServerMetrics
     from dragoman.serving.http.server import listen
     from dragoman.serving.http.settings import Keys, Settings, names_of, origins_of, proxies_of
+    from dragoman.serving.http.usage import Usage
     from dragoman.serving.service.service import Service
 
     settings = Settings(
@@ -152,16 +168,21 @@ def serve(
         os.environ["OMP_NUM_THREADS"] = str(threads)  # both engines read it when they start
     if suggestions and not memory:
         raise ConfigError("--suggestions without --memory", hint="name a memory to keep them: --memory FILE")
-    metrics = ServerMetrics()
+    metrics, used = ServerMetrics(), Usage(usage)
+
+    def load() -> tuple[Service, Settings]:
+        new = settings if keys is None else replace(settings, keys=Keys.read(keys))
+        files = memory or []
+        return Service.open(specs, limits, memories=files, engine=engine, dtype=dtype, counting=metrics), new
+
     with nullcontext() if check else listen(host, port) as socket:
         with waiting("loading", shown=not quiet):
-            service = Service.open(
-                specs, limits, memories=memory or [], engine=engine, dtype=dtype, counting=metrics
-            )
+            service, settings = load()
         if socket is None:
             _say_served(service, settings, memory or [])
         else:
-            _run(ServerState(service, settings, metrics), socket, log=log, quiet=quiet)
+            state = ServerState(service, settings, metrics, usage=used, load=load)
+            _run(state, socket, log=log, quiet=quiet)
 
 
 def _run(state: ServerState, socket: Socket, *, log: LogFormat, quiet: bool) -> None:
@@ -175,7 +196,7 @@ def _run(state: ServerState, socket: Socket, *, log: LogFormat, quiet: bool) -> 
         pairs = [f"{source}-{target}" for source, target in state.service.pairs]
         more = f" and {len(pairs) - 8} more pairs" if len(pairs) > 8 else ""
         tell(f"Serving {', '.join(pairs[:8])}{more} at {_address(state.settings.host, socket)}")
-    with logging_to(sys.stderr, log):
+    with logging_to(sys.stderr, log, quiet=quiet):
         server_of(state).run([socket])
 
 
@@ -218,7 +239,8 @@ def _who(settings: Settings) -> str:
     from dragoman.serving.http.settings import is_loopback
 
     if settings.keys is not None:
-        return f"for {len(settings.keys.names)} keys"
+        count = len(settings.keys.keys)
+        return f"for {count} key{'' if count == 1 else 's'}"
     return "for this machine" if is_loopback(settings.host) else "for everybody"
 
 
@@ -286,6 +308,7 @@ def studio(
     host: Annotated[str, Flag("Address to serve on.", metavar="ADDRESS")] = "127.0.0.1",
     port: Annotated[int, Flag("Port; 0 takes a free one.")] = 8090,
     allow_open: Annotated[bool, Flag("Serve on an address that other machines reach.")] = False,
+    allow_host: AllowHost = None,
     quiet: Quiet = False,
 ) -> None:
     """Watch training runs on a page: loss, BLEU, translations, attention, recipes.
@@ -314,7 +337,7 @@ def studio(
             f"--host {host}: other machines could read the runs",
             hint="use ssh -L to reach 127.0.0.1 from elsewhere, or add --allow-open",
         )
-    served = Studio(runs, host=host)
+    served = Studio(runs, host=host, names=allow_host or ())
     with listen(host, port) as door:
         door.listen()  # so that who reads the address can connect at once
         tell(f"{_address(host, door)}/  (Ctrl-C ends it)", quiet=quiet)

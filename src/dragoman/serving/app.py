@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from dragoman.base.errors import DragomanError
 from dragoman.serving.apis import deepl, libretranslate, own, status
 from dragoman.serving.apis.endpoints import Endpoint, ServerState, serve
 from dragoman.serving.http.logs import log, place_of
@@ -43,7 +44,8 @@ def create_app(state: ServerState) -> ASGIApp:
 
 def server_of(state: ServerState) -> HttpServer:
     """The process of a server."""
-    return HttpServer(create_app(state), state, drain_seconds=state.service.limits.drain_seconds)
+    seconds = state.service.limits.drain_seconds
+    return HttpServer(create_app(state), state, drain_seconds=seconds, on_hangup=state.reload)
 
 
 def _routes(state: ServerState) -> list[Route]:
@@ -74,6 +76,7 @@ async def _lifespan(state: ServerState) -> AsyncIterator[None]:
         await state.jobs.close()
         await state.service.drain(0)
         state.files.close()
+        _save_usage(state)
 
 
 async def _warm_up(state: ServerState) -> None:
@@ -88,3 +91,11 @@ async def _sweep(state: ServerState) -> None:
     while True:
         await asyncio.sleep(_SWEEP)
         state.files.sweep()
+        _save_usage(state)
+
+
+def _save_usage(state: ServerState) -> None:
+    try:
+        state.usage.save()
+    except (OSError, DragomanError) as error:
+        log(logging.ERROR, "the use of keys cannot be kept", error=str(error))

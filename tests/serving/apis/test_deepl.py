@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import httpx
 import pytest
 from tests.serving.standin import Running, keys_file, running, wait_for
 
 from dragoman.base.errors import DataError
-from dragoman.serving.apis.endpoints import ServerState
-from dragoman.serving.http.settings import Keys, Settings
+from dragoman.serving.http.settings import Keys
 from dragoman.serving.service.limits import Late, Overloaded, TooLong
-from dragoman.serving.service.service import Service
 
 DE = {"target_lang": "DE"}
 
@@ -151,16 +149,6 @@ def test_languages(client: httpx.Client) -> None:
 def test_glossaries_are_none(client: httpx.Client) -> None:
     assert client.get("/v2/glossary-language-pairs").json() == {"supported_languages": []}
     assert client.get("/v2/glossaries").json() == {"glossaries": []}
-
-
-def test_the_use_of_the_last_clients_is_counted(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.serving.apis.endpoints._CLIENTS", 2)
-    state = ServerState(cast(Service, server.standin), Settings())
-    for client in "abcb":
-        state.use(client, 1)
-    state.use("d", 1)
-
-    assert state.used == {"b": 2, "d": 1}
 
 
 def test_use_is_counted_by_key(tmp_path: Path) -> None:

@@ -88,10 +88,10 @@ def test_phrases_of_errors(client: httpx.Client, body: dict[str, Any], phrase: s
 @pytest.mark.parametrize(
     ("error", "status", "retry"),
     [
-        (Overloaded("the queue is full", retry_after=2.4), 429, "2"),
+        (Overloaded("the queue is full", retry_after=2.4), 429, "3"),
         (Overloaded("the queue is full", retry_after=0.1), 429, "1"),
         (NotReady("still loading"), 503, "1"),
-        (Late("too late"), 504, None),
+        (Late("too late", retry_after=7.2), 504, "8"),
         (DataError("broken"), 400, None),
         (RuntimeError("a secret"), 500, None),
     ],

@@ -206,15 +206,28 @@ def test_an_endless_body_ends_the_connection(server: Running) -> None:
     assert server.state.budget.held == 0
 
 
-def test_a_declared_size_is_believed_at_once(server: Running) -> None:
+@pytest.mark.parametrize("size", ["99999999", "9" * 18, "1" + 18 * "0", "9" * 19, "9" * 20])
+def test_a_declared_size_is_believed_at_once(server: Running, size: str) -> None:
     began = time.monotonic()
-    head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n"
+    head = f"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size}\r\n".encode()
     answer = raw(server, head + b"Expect: 100-continue\r\n\r\n")
 
     assert answer.startswith(b"HTTP/1.1 413")
     assert b"connection: close" in answer.lower()
     assert b"100 Continue" not in answer
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("size", ["9" * 19, "9" * 25, "-1", "+5", "5_0", "0x5", "1e3", ""])
+def test_a_strange_size_holds_no_connection(server: Running, size: str) -> None:
+    """Whether the body comes or not, there is an answer soon, and the connection ends."""
+    began = time.monotonic()
+    head = f"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size}\r\n\r\n".encode()
+    answer = raw(server, head)
+
+    assert answer[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 413", b"HTTP/1.1 415")
+    assert time.monotonic() - began < 10
+    wait_for(lambda: server.state.in_flight == 0)
 
 
 def test_a_long_head_is_refused(server: Running) -> None:

@@ -17,8 +17,8 @@ def test_a_key_is_known_by_its_digest(tmp_path: Path) -> None:
     path = keys_file(tmp_path, weblate="secret", anna="other")
     keys = Keys.read(path)
 
-    assert (keys.name_of("secret"), keys.name_of("other")) == ("weblate", "anna")
-    assert [keys.name_of(one) for one in ("Secret", "", "secret ", "\ud800")] == [None] * 4
+    assert [getattr(keys.find(one), "name", None) for one in ("secret", "other")] == ["weblate", "anna"]
+    assert [keys.find(one) for one in ("Secret", "", "secret ", "\ud800")] == [None] * 4
     assert "secret" not in path.read_text()
 
 
@@ -26,7 +26,7 @@ def test_a_line_of_sha256sum_is_a_key(tmp_path: Path) -> None:
     digest = hashlib.sha256(b"secret").hexdigest()
     (tmp_path / "keys").write_text(f"{digest.upper()}  -\n")
 
-    assert Keys.read(tmp_path / "keys").name_of("secret") == digest[:8]
+    assert Keys.read(tmp_path / "keys").keys[0].name == digest[:8]
 
 
 def test_every_key_is_compared_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,13 +41,28 @@ def test_every_key_is_compared_in_constant_time(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("dragoman.serving.http.settings.hmac.compare_digest", watched)
     for key in ("1", "3", "no key"):
         compared.clear()
-        keys.name_of(key)
+        keys.find(key)
         assert compared == [(32, 32)] * 3  # also behind the one that fits
+
+
+def test_a_key_may_have_quotas_or_be_for_one_route(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text(
+        f"{'a' * 64}  the web site  minute=1_000 month=20000\n{'b' * 64}  only=metrics\n{'c' * 64} day=5 x\n"
+    )
+    site, metrics, other = Keys.read(tmp_path / "keys").keys
+
+    assert (site.name, site.quota, site.only) == ("the web site", {"minute": 1000, "month": 20000}, "")
+    assert (metrics.name, metrics.quota, metrics.only) == ("bbbbbbbb", {}, "metrics")
+    assert (other.name, other.quota) == ("day=5 x", {})  # what stands before a word is part of the name
 
 
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
+        ("a" * 64 + " a monthly=5", DataError, "keys:1: monthly=5"),
+        ("a" * 64 + " a month=many", DataError, "keys:1: month=many"),
+        ("a" * 64 + " a month=-5", DataError, "keys:1: month=-5"),
+        ("a" * 64 + " a only=metric", DataError, "keys:1: only=metric"),
         ("secret\n", DataError, "keys:1: not the SHA-256 digest"),
         ("# only\n\n", ConfigError, "no keys"),
         ("a" * 63, DataError, "keys:1"),

@@ -11,16 +11,20 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
-from tests.serving.standin import running, wait_for
+from tests.serving.standin import Running, StandIn, keys_file, running, wait_for
 
-from dragoman.base.errors import ConfigError
+from dragoman.base.errors import ConfigError, DataError
 from dragoman.serving.http.server import listen
+from dragoman.serving.http.settings import Keys, Settings
 from dragoman.serving.service.limits import Limits
+from dragoman.serving.service.service import Service
 from dragoman.translation.native.build import unavailable
 
 ROOT = Path(__file__).parents[3]
@@ -111,6 +115,66 @@ def test_answers_leave_at_once() -> None:
     assert asyncio.run(nodelay())
 
 
+# SIGHUP
+
+
+def hang_up(server: Running, times: int = 1) -> None:
+    for _ in range(times):
+        server.server.handle_exit(signal.SIGHUP, None)
+    wait_for(lambda: not server.server._hung_up)
+    wait_for(lambda: server.server._hanging_up is None or server.server._hanging_up.done())
+
+
+def test_a_hangup_loads_keys_and_models_anew(tmp_path: Path) -> None:
+    path = keys_file(tmp_path, old="K1")
+    old, new = StandIn(), StandIn()
+    with running(old, keys=Keys.read(path)) as server, server.client() as client:
+        state = server.state
+        state.load = lambda: (cast(Service, new), replace(state.settings, keys=Keys.read(path)))
+        old.gate.clear()
+        with ThreadPoolExecutor() as threads:
+            accepted = threads.submit(client.post, "/translate", json={**ASKED, "api_key": "K1"})
+            wait_for(lambda: old.asked)
+            keys_file(tmp_path, new="K2")
+            server.server.handle_exit(signal.SIGHUP, None)
+            wait_for(lambda: state.service is cast(Any, new))
+            with server.client() as other:
+                assert other.post("/translate", json={**ASKED, "api_key": "K1"}).status_code == 403
+                assert other.post("/translate", json={**ASKED, "api_key": "K2"}).status_code == 200
+            old.gate.set()
+            assert accepted.result(20).status_code == 200
+        wait_for(lambda: old.drained)
+        assert (len(old.asked), len(new.asked)) == (1, 1)
+
+
+@pytest.mark.parametrize("wrong", ["keys", "models", "warm-up"])
+def test_what_cannot_be_loaded_changes_nothing(
+    tmp_path: Path, wrong: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = keys_file(tmp_path, old="K1")
+    new = StandIn()
+
+    def load() -> tuple[Any, Settings]:
+        if wrong == "models":
+            raise DataError("no such folder")
+        return new, replace(server.state.settings, keys=Keys.read(path))
+
+    async def fails() -> None:
+        raise DataError("the model does not start")
+
+    with running(keys=Keys.read(path)) as server, server.client() as client:
+        if wrong == "keys":
+            path.write_text("not a digest")
+        if wrong == "warm-up":
+            new.start = fails  # type: ignore[method-assign]
+        server.state.load = load
+        hang_up(server, 3)
+        assert server.service is server.state.service
+        assert client.post("/translate", json={**ASKED, "api_key": "K1"}).status_code == 200
+        assert new.drained == (wrong == "warm-up")
+    assert "not reloaded" in caplog.text
+
+
 # The program
 
 
@@ -152,6 +216,51 @@ def test_a_signal_ends_the_program_with_0(number: int) -> None:
         assert '"event": "request"' in rest
         assert "Traceback" not in rest
         assert ASKED["q"] not in rest
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.thorough
+@needs_engine
+def test_a_quiet_program_reloads_and_says_only_errors(tmp_path: Path) -> None:
+    keys = keys_file(tmp_path, old="K1")
+    (tmp_path / "serve.toml").write_text(f'models = ["{MODEL}"]\nport = 0\nkeys = "{keys}"\n')
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dragoman", "serve", "--config", str(tmp_path / "serve.toml"), "--quiet"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT / "src"),
+            "OMP_NUM_THREADS": "1",
+            "DRAGOMAN_SERVE_PORT": str(port),  # before the file
+        },
+    )
+
+    def status(key: str) -> int:
+        try:
+            return httpx.post(f"{url}/translate", json={**ASKED, "api_key": key}, trust_env=False).status_code
+        except httpx.HTTPError:
+            return 0
+
+    try:
+        wait_for(lambda: status("K1") == 200, 60)
+        keys_file(tmp_path, new="K2")
+        process.send_signal(signal.SIGHUP)
+        wait_for(lambda: status("K2") == 200, 60)
+        assert status("K1") == 403
+        keys.write_text("broken")
+        process.send_signal(signal.SIGHUP)
+        assert process.stderr is not None
+        assert "not reloaded" in process.stderr.readline()
+        assert status("K2") == 200
+        process.terminate()
+        _, rest = process.communicate(timeout=30)
+        assert (process.returncode, rest) == (0, "")
     finally:
         process.kill()
         process.communicate()

@@ -137,6 +137,24 @@ def test_how_the_client_reaches_the_server() -> None:
 
 
 @pytest.mark.parametrize(
+    ("client", "prefix", "base"),
+    [
+        ("10.0.0.1", "/translator", "http://t.example/translator"),
+        ("10.0.0.1", "/a/b-c.d~e/", "http://t.example/a/b-c.d~e"),
+        ("10.0.0.1", "/", "http://t.example"),
+        ("10.0.0.1", "//evil.example", "http://t.example"),
+        ("10.0.0.1", "/a?b", "http://t.example"),
+        ("10.0.0.1", "https://evil.example", "http://t.example"),
+        ("10.0.0.1", "/" + "a" * 200, "http://t.example"),
+        ("10.0.0.2", "/translator", "http://t.example"),
+    ],
+)
+def test_the_path_of_a_proxy(client: str, prefix: str, base: str) -> None:
+    settings = Settings(proxies=proxies_of(["10.0.0.1"]))
+    assert base_url(request_of(client, host="t.example", x_forwarded_prefix=prefix), settings) == base
+
+
+@pytest.mark.parametrize(
     ("read", "value"),
     [
         (names_of, "http://x"),

@@ -3,15 +3,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
 from tests.serving.engines import until
 
-from dragoman.serving.service.admission import Counting, QueuePlace
-from dragoman.serving.service.coalescing import Cache, Coalescer, size_of
-from dragoman.serving.service.limits import NotReady
+from dragoman.serving.service.admission import Admission, Counting
+from dragoman.serving.service.coalescing import Cache, Coalescer, portions, size_of
+from dragoman.serving.service.limits import Limits, NotReady
+from dragoman.serving.service.turns import Turns
 from dragoman.translation.search.watching import look_up
 
 
@@ -34,22 +34,25 @@ class Stage:
     """Coalescer with a cache, and a place that says whether it is free."""
 
     def __init__(self, cache_bytes: int = 10_000) -> None:
-        self.pool = ThreadPoolExecutor(4)
+        self.pool = Turns(4, "test")
         self.flights: Coalescer[str, str] = Coalescer(self.pool, Cache(cache_bytes), Counting())
-        self.freed = 0
+        self.queue = Admission(Limits(client_rate=0), Counting(), lambda: 0.0)
+        self.entered = 0
+
+    @property
+    def freed(self) -> int:
+        return self.entered - self.queue.places
 
     def get(self, work: Work, *keys: str) -> asyncio.Task[tuple[list[str], bool]]:
         async def whole() -> tuple[list[str], bool]:
-            place = QueuePlace(1, self._free)
+            place = self.queue.enter("", 1)
+            self.entered += 1
             try:
                 return await self.flights.get(keys, work, place)
             finally:
                 place.leave()
 
         return asyncio.create_task(whole())
-
-    def _free(self, _: QueuePlace) -> None:
-        self.freed += 1
 
 
 def test_answers_are_in_order_and_each_is_worked_out_once() -> None:
@@ -186,3 +189,26 @@ def test_sizes_count_what_is_inside() -> None:
 
     assert size_of(Pair("x" * 5000, ("y" * 3000, "z" * 3000))) > 11_000
     assert size_of(frozenset(["x" * 5000])) > 5000
+
+
+def test_work_is_divided_so_that_what_is_urgent_can_go_between() -> None:
+    async def story() -> None:
+        stage, work = Stage(), Work()
+        stage.pool = stage.flights._threads = Turns(1, "test")
+        long = stage.get(work, *(f"{number:03d}" for number in range(70)))
+        await until(lambda: work.called)
+        stage.queue.pace.speed = 1000.0  # now it counts that the next one is short
+        short = stage.get(work, "x")
+        await asyncio.sleep(0)
+        work.let.release(71)
+        assert await short == (["X"], False)
+        assert len((await long)[0]) == 70
+        assert [len(one) for one in work.called] == [32, 1, 32, 6]
+
+    asyncio.run(story())
+
+
+def test_portions_are_bounded() -> None:
+    assert portions([1] * 70, lambda _: 1, 32) == [[1] * 32, [1] * 32, [1] * 6]
+    assert portions([5000, 1, 3999, 1], lambda size: size) == [[5000], [1, 3999], [1]]
+    assert portions([], len) == []

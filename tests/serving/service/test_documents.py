@@ -12,7 +12,8 @@ import pytest
 
 from dragoman.documents.files import translate_file
 from dragoman.documents.formats import FORMATS
-from dragoman.serving.service import documents as module
+from dragoman.serving.service import coalescing as module
+from dragoman.serving.service import documents
 from dragoman.serving.service.ask import Ask
 from dragoman.serving.service.limits import Late, Limits, UnknownLanguage
 from dragoman.serving.service.models import ModelSpec
@@ -144,7 +145,7 @@ def portions() -> Callable[[list[int]], list[int]]:
 
     def cut(sizes: list[int]) -> list[int]:
         segments = [Segment(("x" * size,), where="") for size in sizes]
-        found = module._portions(segments)
+        found = module.portions(segments, documents._size)
         assert [one for portion in found for one in portion] == segments
         return [len(portion) for portion in found]
 

@@ -325,11 +325,11 @@ def test_200_at_once_give_what_200_alone_give(engine: Any, step: int) -> None:
     translator = Translator.load(SAVED, engine=engine)
     # An untrained model writes until its limit, so a low one saves most of the time.
     alone = [translator.translate([text], beam=2, max_extra_tokens=2)[0].text for text in texts[::step]]
-    service = Service.open([ModelSpec(folder=SAVED)], Limits(output_extra=2), engine=engine)
+    service = Service.open([ModelSpec(folder=SAVED)], Limits(output_extra=2, seconds=600), engine=engine)
 
     async def story() -> None:
         assert service.models[0].engine == engine
-        answers = await asyncio.gather(*(ask(service, text, beam=2) for text in texts))
+        answers = await asyncio.gather(*(ask(service, text, beam=2, seconds=600) for text in texts))
         assert [one.text for (one,) in answers][::step] == alone
         assert len(answers) == 200
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,10 +13,10 @@ from dragoman.serving.studio.app import Studio, server_of
 
 
 @contextmanager
-def serving(*paths: Path, every: float = 0.05, port: int = 0) -> Iterator[str]:
+def serving(*paths: Path, every: float = 0.05, port: int = 0, names: Sequence[str] = ()) -> Iterator[str]:
     """Serve runs during the block; yields the address."""
     with listen("127.0.0.1", port) as door:
-        server = server_of(Studio(paths, every=every))
+        server = server_of(Studio(paths, every=every, names=names))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
         thread.start()
         try:

@@ -529,3 +529,21 @@ def test_nothing_is_wider_than_the_window(show: Show, server: Running, width: in
     menu = page.locator("#menu").bounding_box()
     assert menu["x"] >= 0
     assert menu["x"] + menu["width"] <= width
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("path", ["", "how"])
+@pytest.mark.parametrize("why", ["refused", "no scripts"])
+def test_a_page_whose_scripts_do_not_run_says_so(browser: Any, server: Running, path: str, why: str) -> None:
+    context = browser.new_context(java_script_enabled=why != "no scripts")
+    page = context.new_page()
+    page.route("**/*.js", lambda route: route.fulfill(status=403))
+    page.goto(f"{server.url}/{path}")
+    playwright.expect(page.locator(".unstarted")).to_be_visible()
+    playwright.expect(page.locator(".unstarted")).to_contain_text("$http_host")
+    context.close()
+
+
+def test_a_page_that_has_started_does_not(show: Show, server: Running) -> None:
+    page = show(server)
+    playwright.expect(page.locator(".unstarted")).to_have_count(0)

@@ -13,6 +13,7 @@ from dragoman.serving.apis.libretranslate import targets_of_all
 from dragoman.serving.http.errors import Refusal
 from dragoman.serving.http.fields import Fields, Upload, choice, enum, file, flag, text, texts, words
 from dragoman.serving.http.jobs import FileJob
+from dragoman.serving.http.usage import SPANS
 from dragoman.serving.service.ask import Ask
 from dragoman.text.segmenter import Splitting
 from dragoman.translation.search.options import Quality
@@ -53,7 +54,6 @@ async def translate(call: Call) -> Plain:
     if call["split_sentences"] == "nonewlines" and ask.markup == "text":
         texts = [" ".join(text.splitlines()) for text in texts]
     answers = await call.translate(texts, ask)
-    call.use(texts)
     used = {} if model_type is None else {"model_type_used": model_type.removeprefix("prefer_")}
     shown = [{"detected_source_language": _code(one.source), "text": one.text} for one in answers]
     sizes = [{"billed_characters": len(text), **used} for text in texts]
@@ -73,8 +73,10 @@ async def languages(call: Call) -> Plain:
 
 
 async def usage(call: Call) -> Plain:
-    used = call.state.used.get(call.client, 0)
-    return {"character_count": used, "character_limit": _UNLIMITED}
+    """Of the longest span that has a quota; without one, since the start of the server."""
+    used = call.state.usage.of(call.client)
+    span = next((one for one in reversed(SPANS) if one in call.quota), "all")
+    return {"character_count": used[span], "character_limit": call.quota.get(span, _UNLIMITED)}
 
 
 async def glossary_pairs(call: Call) -> Plain:
@@ -188,7 +190,7 @@ ENDPOINTS = (
     Endpoint(
         "GET /v2/usage",
         usage,
-        "The characters that this client has sent since the server started. No quota applies.",
+        "The characters that this client has sent, and its quota: of the month, else day or minute.",
         returns={"character_count": int, "character_limit": int},
     ),
     Endpoint(
@@ -227,5 +229,6 @@ ENDPOINTS = (
         fields=_KEY,
         bodies=("json", "form"),
         content="application/octet-stream",
+        refuses=(503,),  # it is not ready
     ),
 )

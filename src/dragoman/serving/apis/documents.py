@@ -27,9 +27,8 @@ async def document_of(call: Call, upload: Upload, ask: Ask) -> tuple[TranslatedD
     format = upload_format(call, upload)
     deadline = time.monotonic() + call.service.limits.file_seconds
     document = await call.service.translate_document(
-        upload.data, format, ask, client=call.client, deadline=deadline
+        upload.data, format, ask, client=call.client, deadline=deadline, use=call.use
     )
-    call.state.use(call.client, document.characters)
     return document, suffix_of(upload, format)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive
 
+from dragoman.base.errors import DragomanError
 from dragoman.serving.http.bodies import Budget, read_request
 from dragoman.serving.http.errors import NO_KEY, WRONG_KEY, Family, Refusal, family_of, refusal_of, refused
 from dragoman.serving.http.fields import KEYS, Fields, Sent, read
@@ -21,7 +22,8 @@ from dragoman.serving.http.guard import address_of_client
 from dragoman.serving.http.jobs import FileStore, Jobs
 from dragoman.serving.http.logs import log, place_of
 from dragoman.serving.http.metrics import ServerMetrics
-from dragoman.serving.http.settings import Settings, key_in
+from dragoman.serving.http.settings import Key, Settings, key_in
+from dragoman.serving.http.usage import Usage
 from dragoman.serving.service.ask import Answer, Ask
 from dragoman.serving.service.inspection import Inspector
 from dragoman.serving.service.service import Service
@@ -32,7 +34,6 @@ Body = Literal["json", "form", "multipart"]
 Plain = dict[str, Any] | list[Any]  # an answer as JSON has it
 
 _BODIES_AT_ONCE = 128 * 2**20  # bytes of all requests
-_CLIENTS = 10_000  # whose use is counted
 
 
 @dataclass
@@ -44,7 +45,8 @@ class ServerState:
     metrics: ServerMetrics = field(default_factory=ServerMetrics)
     files: FileStore = field(default_factory=FileStore)
     budget: Budget = field(default_factory=lambda: Budget(_BODIES_AT_ONCE))
-    used: OrderedDict[str, int] = field(default_factory=OrderedDict)  # characters by client
+    usage: Usage = field(default_factory=Usage)
+    load: Callable[[], tuple[Service, Settings]] | None = None  # both anew, for `reload`
     jobs: Jobs = field(init=False)
     how: Inspector = field(init=False)
     endpoints: Sequence[Endpoint] = ()
@@ -53,15 +55,34 @@ class ServerState:
 
     def __post_init__(self) -> None:
         self.jobs = Jobs(self.files)
-        # The first model of a pair counts, as for translations.
-        self.how = Inspector(
-            {
-                (model.source, target): model.translator
-                for model in reversed(self.service.models)
-                for target in model.targets
-            }
-        )
+        self.how = _inspector(self.service)
         self.metrics.shows_ready(lambda: self.ready)
+
+    async def reload(self) -> None:
+        """Load keys and models anew, and use them for new requests once they are ready.
+
+        Accepted requests keep the old models. If something cannot be loaded, everything stays as it was.
+        """
+        if self.load is None or self.draining:
+            return
+        log(logging.INFO, "reloading")
+        loaded: Service | None = None
+        try:
+            service, settings = await asyncio.to_thread(self.load)
+            loaded = service
+            await service.start()
+        except Exception as error:
+            # What is wrong with files of the operator is no text of a client.
+            why = str(error) if isinstance(error, DragomanError) else place_of(error)
+            log(logging.ERROR, "not reloaded: keys and models stay as they were", error=why)
+            if loaded is not None:
+                await loaded.drain(0)
+            return
+        old, how = self.service, self.how
+        self.service, self.settings, self.how = service, settings, _inspector(service)
+        log(logging.INFO, "reloaded")
+        await old.drain(max(old.limits.drain_seconds, old.limits.file_seconds if self.jobs.unfinished else 0))
+        how.close()
 
     @property
     def idle(self) -> bool:
@@ -73,11 +94,16 @@ class ServerState:
         """Whether the server translates now."""
         return self.service.ready and not self.draining
 
-    def use(self, client: str, characters: int) -> None:
-        """Add to the use of a client. The client that was silent for longest is forgotten."""
-        self.used[client] = self.used.pop(client, 0) + characters
-        if len(self.used) > _CLIENTS:
-            self.used.popitem(last=False)
+
+def _inspector(service: Service) -> Inspector:
+    # The first model of a pair counts, as for translations.
+    return Inspector(
+        {
+            (model.source, target): model.translator
+            for model in reversed(service.models)
+            for target in model.targets
+        }
+    )
 
 
 @dataclass(frozen=True)
@@ -85,22 +111,43 @@ class Call:
     """A request that was read and let in."""
 
     state: ServerState
+    service: Service  # also if another is loaded meanwhile
     request: Request
     values: Mapping[str, Any]  # of the fields of its endpoint
     client: str  # a name for the share of its key or address
+    family: Family
+    key: Key | None  # None if the server has no keys, or the client sent none to a route that needs none
     deadline: float  # a time of `time.monotonic`
-
-    @property
-    def service(self) -> Service:
-        return self.state.service
 
     async def translate(self, texts: Sequence[str], ask: Ask) -> list[Answer]:
         """Return the answers of the service. Raises what `Service.translate` raises."""
-        return await self.service.translate(texts, ask, client=self.client, deadline=self.deadline)
+        with self.using(sum(map(len, texts))):
+            return await self.service.translate(texts, ask, client=self.client, deadline=self.deadline)
 
-    def use(self, texts: Sequence[str]) -> None:
-        """Add texts to the use of the client."""
-        self.state.use(self.client, sum(map(len, texts)))
+    @contextmanager
+    def using(self, characters: int) -> Iterator[None]:
+        """Count characters as used by the client, unless the block fails. Raises Refusal beyond its quota."""
+        self.use(characters)
+        try:
+            yield
+        except BaseException:
+            self.state.usage.add(self.client, -characters)
+            raise
+
+    def use(self, characters: int) -> None:
+        """Count characters as used by the client. Raises Refusal beyond its quota."""
+        over = self.state.usage.exceeded(self.client, characters, self.quota)
+        if over is not None:
+            span, left = over
+            text = f"Quota exceeded: {self.quota[span]:,} characters a {span} for this key"
+            deepl = self.family == "deepl" and span != "minute"
+            raise Refusal(456 if deepl else 429, text, retry_after=left)
+        self.state.usage.add(self.client, characters)
+
+    @property
+    def quota(self) -> Mapping[str, int]:
+        """The quota of the key of the client."""
+        return {} if self.key is None else self.key.quota
 
     def __getitem__(self, name: str) -> Any:
         """The value of a field."""
@@ -153,7 +200,7 @@ class Endpoint:
         if "{" in self.path:
             found.add(404)
         if self.works:
-            found |= {429, 503, 504}
+            found |= {429, 503, 504} | ({456} if self.family == "deepl" else set())
         return tuple(sorted(found))
 
     @property
@@ -195,27 +242,32 @@ async def _answer(
     has_read()
     try:
         address = address_of_client(request, settings)
-        client = _let_in(endpoint, state, request, sent) or f"address {address}"
+        key = _let_in(endpoint, state, request, sent)
+        client = f"address {address}" if key is None else f"key {key.name}"
         request.scope["facts"]["client"] = client
         values = read(endpoint.fields, sent, limits, closed=endpoint.closed)
-        answer = await endpoint.answer(Call(state, request, values, client, deadline))
+        answer = await endpoint.answer(
+            Call(state, state.service, request, values, client, endpoint.family, key, deadline)
+        )
         return answer if isinstance(answer, Response) else JSONResponse(answer)
     finally:
         state.budget.give_back(held)
 
 
-def _let_in(endpoint: Endpoint, state: ServerState, request: Request, sent: Sent) -> str | None:
-    """Check the key and return its name; None if the server has no keys, or this route needs none."""
+def _let_in(endpoint: Endpoint, state: ServerState, request: Request, sent: Sent) -> Key | None:
+    """Check the key and return it; None if the server has no keys, or this route needs none."""
     read(KEYS, sent, state.service.limits)  # raise Refusal if it is not text
     keys = state.settings.keys
     if keys is None:
         return None
     key = key_in(request.headers, sent.values)
-    name = None if key is None else keys.name_of(key)
-    if name is None and endpoint.locked:
+    known = None if key is None else keys.find(key)
+    if known is None and endpoint.locked:
         status = 401 if endpoint.family == "native" else 403
         raise Refusal(status, NO_KEY if key is None else WRONG_KEY)
-    return None if name is None else f"key {name}"
+    if known is not None and known.only and endpoint.locked and endpoint.path != f"/{known.only}":
+        raise Refusal(403, f"this key is for /{known.only} only")
+    return known
 
 
 async def _unless_left(receive: Receive, answer: Callable[[Callable[[], None]], Coroutine[Any, Any, T]]) -> T:

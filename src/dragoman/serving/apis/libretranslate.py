@@ -26,7 +26,6 @@ async def translate(call: Call) -> Plain:
     _check_size(call, texts)
     ask = replace(_ask(call), markup=call["format"], n_best=wanted + 1)
     answers = await call.translate(texts, ask)
-    call.use(texts)
     columns: dict[str, list[Any]] = {"translatedText": [one.text for one in answers]}
     if wanted:
         columns["alternatives"] = [list(one.alternatives) for one in answers]
@@ -71,9 +70,11 @@ async def suggest(call: Call) -> Plain:
 
 async def frontend_settings(call: Call) -> Plain:
     settings, pairs = call.state.settings, call.service.pairs
+    used = call.state.usage.of(call.client)
+    left = [max(0, most - used[span]) for span, most in call.quota.items()]
     first = {"source": pairs.sources[0], "target": pairs.targets_of(pairs.sources[0])[0]}
     return {
-        "charLimit": call.service.limits.characters,
+        "charLimit": min([call.service.limits.characters, *left]),
         "frontendTimeout": _FRONTEND_SECONDS * 1000,
         "apiKeys": settings.keys is not None,
         "keyRequired": settings.keys is not None,

@@ -55,7 +55,6 @@ async def translate(call: Call) -> Plain | Response:
         )
     began = time.monotonic()
     answers = await call.translate(texts, ask)
-    call.use(texts)
     return {"results": [_result(one, ask, scores=scores) for one in answers], **_footer(answers, began)}
 
 
@@ -109,7 +108,6 @@ async def _events(call: Call, texts: Sequence[str], ask: Ask, *, scores: bool) -
             for index, answer in sorted(task.result() for task in done):
                 answers.append(answer)
                 yield _event("segment", {"index": index, **_result(answer, ask, scores=scores)})
-        call.use(texts)
         yield _event("done", _footer(answers, began))
     except Exception as error:
         refusal = refusal_of(error, "native")

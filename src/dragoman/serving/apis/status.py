@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 from dragoman.serving.apis.endpoints import Call, Endpoint, Plain
 from dragoman.serving.http.errors import STATUSES
 from dragoman.serving.http.fields import TEXT, enum, required, schema_of, schemas, structure
+from dragoman.serving.http.guard import prefix_of
 from dragoman.serving.http.metrics import CONTENT_TYPE
 from dragoman.serving.service.limits import Limits
 from dragoman.version import __version__
@@ -35,13 +36,18 @@ async def version(call: Call) -> Plain:
 
 
 async def description(call: Call) -> Plain:
-    return openapi(call.state.endpoints, call.service.limits, title="dragoman")
+    return _described(call, "dragoman")
 
 
 async def spec(call: Call) -> Plain:
     """The description that clients of LibreTranslate read first. That name is a trademark of its owners."""
     title = "LibreTranslate" if call.state.settings.compat_title else "dragoman"
-    return openapi(call.state.endpoints, call.service.limits, title=title)
+    return _described(call, title)
+
+
+def _described(call: Call, title: str) -> dict[str, Any]:
+    found = openapi(call.state.endpoints, call.service.limits, title=title)
+    return found | {"servers": [{"url": prefix_of(call.request, call.state.settings) or "/"}]}
 
 
 ENDPOINTS = (

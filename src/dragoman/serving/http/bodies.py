@@ -89,8 +89,10 @@ class _Body:
 
 
 def _declared(request: Request) -> int:
-    length = request.headers.get("content-length", "")
-    return int(length) if re.fullmatch(r"[0-9]{1,18}", length) else 0
+    length = request.headers.get("content-length", "0")
+    if not re.fullmatch(r"[0-9]+", length):
+        raise Refusal(400, "the Content-Length is not a number")
+    return int(length.lstrip("0")[:19] or 0)  # more digits are too large, whatever they are
 
 
 async def _fields(request: Request, body: _Body) -> Sent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 from starlette.responses import JSONResponse, Response
@@ -25,11 +26,12 @@ STATUSES = {  # the title, and the reason in /openapi.json
     413: ("Request too large", "Too large."),
     415: ("Unsupported media type", "A media type that is not supported."),
     429: ("Too many requests", "Too much at one time: try again after Retry-After seconds."),
+    456: ("Quota exceeded", "The quota of the key for a day or a month is used up."),
     499: ("The client disconnected", ""),
     500: ("Internal error", ""),
     501: ("Not possible here", "The server has no PyTorch."),
     503: ("Service unavailable", "The models are being loaded, or the server shuts down."),
-    504: ("Deadline passed", "The deadline passed."),
+    504: ("Deadline passed", "The deadline passed: try again after Retry-After seconds."),
 }
 
 
@@ -56,8 +58,8 @@ def refusal_of(error: Exception, family: Family) -> Refusal:
             return Refusal(429, str(error), retry_after=seconds)
         case TooLong():
             return Refusal(413 if family == "deepl" else 400, _with_hint(error))
-        case Late():
-            return Refusal(504, str(error))
+        case Late(retry_after=seconds):
+            return Refusal(504, str(error), retry_after=seconds)
         case NoPyTorch():
             return Refusal(501, _with_hint(error))
         case NotReady():
@@ -72,7 +74,7 @@ def refused(refusal: Refusal, family: Family) -> Response:
     status, text = refusal.status, refusal.text
     headers = {"Cache-Control": "no-store"}
     if refusal.retry_after is not None:
-        headers["Retry-After"] = str(max(1, round(refusal.retry_after)))
+        headers["Retry-After"] = str(max(1, math.ceil(refusal.retry_after)))
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if family == "libretranslate":

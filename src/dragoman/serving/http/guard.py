@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
@@ -170,6 +171,7 @@ class _Arriving:
         return self._ended
 
 
+_PREFIX = re.compile(r"(/[A-Za-z0-9._~-]{1,100}){1,10}")
 _LONGEST_CHAIN = 32  # addresses of X-Forwarded-For that are looked at
 
 
@@ -197,12 +199,20 @@ def address_of_client(request: Request, settings: Settings) -> str:
 
 
 def base_url(request: Request, settings: Settings) -> str:
-    """How the client reaches this server, such as https://translate.example.com."""
+    """How the client reaches this server, such as https://example.com/translate."""
     scheme = request.url.scheme
     if request.client and _is_proxy(request.client.host, settings):
         told = request.headers.get("x-forwarded-proto", scheme).lower()
         scheme = told if told in ("http", "https") else scheme
-    return f"{scheme}://{request.headers['host']}"
+    return f"{scheme}://{request.headers['host']}{prefix_of(request, settings)}"
+
+
+def prefix_of(request: Request, settings: Settings) -> str:
+    """The path below which a proxy shows this server, such as /translate; empty for the root."""
+    if not (request.client and _is_proxy(request.client.host, settings)):
+        return ""
+    told = request.headers.get("x-forwarded-prefix", "").rstrip("/")
+    return told if _PREFIX.fullmatch(told) else ""
 
 
 def is_our_name(host: str, settings: Settings) -> bool:

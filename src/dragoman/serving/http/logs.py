@@ -23,11 +23,16 @@ def log(level: int, event: str, **facts: Any) -> None:
 
 
 @contextmanager
-def logging_to(stream: TextIO, form: LogFormat) -> Iterator[None]:
-    """Write the log to a stream during the block: ours, and the warnings of the web server."""
+def logging_to(stream: TextIO, form: LogFormat, *, quiet: bool = False) -> Iterator[None]:
+    """Write the log to a stream during the block: ours, and the warnings of the web server.
+
+    `quiet`: only errors.
+    """
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_Lines(form))
     handler.addFilter(lambda record: record.name.partition(".")[0] in _SPEAKERS)
+    if quiet:
+        handler.setLevel(logging.ERROR)
     root = logging.getLogger()
     level = logger.level
     root.addHandler(handler)

@@ -7,7 +7,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -27,6 +27,7 @@ from dragoman.serving.http.guard import Guard, Served
 
 _PATIENCE = 30.0  # seconds for the head of a request to come, and for an answer to be taken on
 _CONNECTIONS = 512
+_HANGUP = getattr(signal, "SIGHUP", None)  # Windows has none
 _HEAD_BYTES = 32 * 2**10
 
 
@@ -92,9 +93,15 @@ class HttpServer(uvicorn.Server):
         *,
         drain_seconds: float,
         on_stop: Callable[[], None] = lambda: None,
+        on_hangup: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`drain_seconds` is the longest time for the accepted work; `on_stop` is called before it."""
+        """`drain_seconds` is the longest time for the accepted work; `on_stop` is called before it.
+
+        `on_hangup` is called after SIGHUP, once at a time. Without it, SIGHUP ends the server.
+        """
         self._served, self._drain_seconds, self._on_stop = served, drain_seconds, on_stop
+        self._on_hangup, self._hung_up = on_hangup, False
+        self._hanging_up: asyncio.Future[None] | None = None
         self._until: float | None = None  # a time of `time.monotonic`
         super().__init__(
             uvicorn.Config(
@@ -122,10 +129,16 @@ class HttpServer(uvicorn.Server):
             self._until = 0.0
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.stop()
+        if sig == _HANGUP and self._on_hangup is not None:
+            self._hung_up = True
+        else:
+            self.stop()
 
     async def on_tick(self, counter: int) -> bool:
         ends = await super().on_tick(counter)
+        if self._hung_up and self._on_hangup and (self._hanging_up is None or self._hanging_up.done()):
+            self._hung_up = False
+            self._hanging_up = asyncio.ensure_future(self._on_hangup())
         return ends or (self._until is not None and (self._served.idle or time.monotonic() > self._until))
 
     @contextmanager
@@ -134,7 +147,10 @@ class HttpServer(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if _HANGUP is not None and (self._on_hangup or signal.getsignal(_HANGUP) != signal.SIG_IGN):
+            numbers.append(_HANGUP)
+        before = {one: signal.signal(one, self.handle_exit) for one in numbers}
         try:
             yield
         finally:

@@ -7,12 +7,13 @@ import hmac
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.serving.http.usage import SPANS
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -101,16 +102,27 @@ _SCHEMES = ("deepl-auth-key", "bearer")
 
 
 @dataclass(frozen=True)
-class Keys:
-    """The SHA-256 digests of the keys, each with the name of its owner."""
+class Key:
+    """A key: its SHA-256 digest, the name of its owner, and what it may be used for."""
 
-    names: tuple[tuple[bytes, str], ...]
+    digest: bytes
+    name: str
+    quota: Mapping[str, int] = field(default_factory=dict)  # characters of a "minute", "day", "month"
+    only: str = ""  # "metrics": for /metrics and nothing else
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of a server."""
+
+    keys: tuple[Key, ...]
 
     @classmethod
     def read(cls, path: Path) -> Keys:
         """Read a file with the hexadecimal digest of a key on each line, and optionally a name after it.
 
-        So the output of `sha256sum` is a line. Raises DataError for anything else, naming the line.
+        So the output of `sha256sum` is a line. After the name may stand minute=N, day=N, month=N (characters)
+        and only=metrics. Raises DataError for anything else, naming the line.
         """
         try:
             with path.open("rb") as file:
@@ -119,7 +131,7 @@ class Keys:
             raise DataError(f"{path}: {error.strerror}", hint="check the path") from error
         except UnicodeDecodeError as error:
             raise DataError(f"{path}: not UTF-8", hint="write one SHA-256 digest a line") from error
-        names: list[tuple[bytes, str]] = []
+        keys: list[Key] = []
         for number, line in enumerate(lines, 1):
             line = line.strip()
             if not line or line.startswith("#"):
@@ -130,20 +142,34 @@ class Keys:
                     f"{path}:{number}: not the SHA-256 digest of a key",
                     hint="write the digest, not the key: printf %s KEY | sha256sum",
                 )
-            name = (digest[2] or "-").strip()
-            names.append((bytes.fromhex(digest[1]), digest[1][:8].lower() if name == "-" else name))
-        if not names:
+            keys.append(_key(digest[1], (digest[2] or "-").split(), f"{path}:{number}"))
+        if not keys:
             raise ConfigError(f"{path}: no keys", hint="write one SHA-256 digest a line")
-        return cls(tuple(names))
+        return cls(tuple(keys))
 
-    def name_of(self, key: str) -> str | None:
-        """The name of a key, None if it is unknown. Takes the same time for every key."""
+    def find(self, key: str) -> Key | None:
+        """The key that a client sent, None if it is unknown. Takes the same time for every key."""
         digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
         found = None
-        for known, name in self.names:
-            if hmac.compare_digest(digest, known):
-                found = name
+        for known in self.keys:
+            if hmac.compare_digest(digest, known.digest):
+                found = known
         return found
+
+
+def _key(digest: str, words: list[str], where: str) -> Key:
+    quota, only = dict[str, int](), ""
+    while words and (option := re.fullmatch(r"(\w+)=(.*)", words[-1])):
+        words.pop()
+        if option[1] in SPANS and re.fullmatch(r"[0-9][0-9_]*", option[2]):
+            quota[option[1]] = int(option[2])
+        elif option[0] == "only=metrics":
+            only = option[2]
+        else:
+            known = "minute=N, day=N, month=N (characters) and only=metrics"
+            raise DataError(f"{where}: {option[0]}", hint=f"after the name may stand {known}")
+    name = " ".join(words)
+    return Key(bytes.fromhex(digest), digest[:8].lower() if name in ("", "-") else name, quota, only)
 
 
 def key_in(headers: Mapping[str, str], values: Mapping[str, Any]) -> str | None:

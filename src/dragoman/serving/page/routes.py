@@ -71,7 +71,6 @@ async def _words(call: Call) -> Plain:
     parts = await asyncio.to_thread(segment_text, text, pair.source, pair.target)
     prefixes = {one["source"]: one["prefix"] for one in call["choices"]}
     tables = await _tables(call, parts.sentences, ask, prefixes)
-    call.use([text])
     new, spans = parts.joined(table["text"] for table in tables)
     shown = [
         {**table, "source_at": piece.start, "target_at": start}
@@ -121,7 +120,10 @@ async def _next_words(call: Call) -> Plain:
     """The likely next words after `prefix`, with which the translation of one sentence begins."""
     text, ask = _one_sentence(call)
     most = call["most"]
-    found = await call.service.next_words(text, ask, most=most, client=call.client, deadline=call.deadline)
+    with call.using(len(text)):
+        found = await call.service.next_words(
+            text, ask, most=most, client=call.client, deadline=call.deadline
+        )
     return {"words": [{**asdict(one), "probability": round(one.probability, 6)} for one in found]}
 
 
@@ -167,7 +169,8 @@ async def _offer(call: Call) -> Plain:
 async def _how(call: Call) -> Plain:
     """The data of the report, for the untouched run and for the changed one."""
     asked = (call[name] for name in ("text", "source", "target", "interventions", "options"))
-    return await call.state.how.answer(Question(*asked))
+    with call.using(len(call["text"])):
+        return await call.state.how.answer(Question(*asked))
 
 
 # The requests

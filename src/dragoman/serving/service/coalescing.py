@@ -3,27 +3,30 @@
     work = Coalescer(threads, cache, counting)
     await work.get(["a", "b"], translate, place)
 
-One call starts one job for all keys that are new. A job is stopped when no caller waits for any of its
-answers any more; one of several may leave.
+One call starts a job for each portion of the keys that are new. A job is stopped when no caller waits for
+any of its answers any more; one of several may leave.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from dataclasses import fields, is_dataclass
 from typing import Any, Generic, TypeVar
 
 from dragoman.serving.service.admission import Counting, QueuePlace
 from dragoman.serving.service.limits import NotReady
+from dragoman.serving.service.turns import Turns
 from dragoman.translation.search.watching import abandonable
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
+T = TypeVar("T")
 Work = Callable[[Sequence[Key]], Iterable[Value]]
 """Yields an answer for each key, in order. Runs in a thread."""
 
@@ -72,6 +75,28 @@ def size_of(value: Any) -> int:
     return size
 
 
+def text_size(key: Any) -> int:
+    """The characters of the text of a key."""
+    return len(getattr(key, "text", key)) + 1
+
+
+_PORTION = 4000  # characters, or one that is longer
+_MOST = 32  # of a portion: as many sentences as a model translates together
+
+
+def portions(items: Iterable[T], size: Callable[[T], int], most: float = math.inf) -> list[list[T]]:
+    """Divide work, so that what is more urgent does not wait for all of it. `most`: items of a portion."""
+    found: list[list[T]] = []
+    room = 0
+    for item in items:
+        room -= size(item)
+        if room < 0 or not found or len(found[-1]) == most:
+            found.append([])
+            room = _PORTION - size(item)
+        found[-1].append(item)
+    return found
+
+
 class Stopped(BaseException):
     """Cancels abandoned work. A BaseException, so that `except Exception` does not catch it."""
 
@@ -82,6 +107,7 @@ class _Job(Generic[Key, Value]):
     def __init__(self, keys: Sequence[Key], loop: asyncio.AbstractEventLoop, place: QueuePlace) -> None:
         self.answers: dict[Key, asyncio.Future[Value]] = {key: loop.create_future() for key in keys}
         self.missing, self.waiting = len(keys), 0
+        self.size = sum(map(text_size, keys))
         self._place: QueuePlace | None = place
         place.hold()
         self.stopped = threading.Event()
@@ -90,6 +116,14 @@ class _Job(Generic[Key, Value]):
     def look(self) -> None:
         if self.stopped.is_set():
             raise Stopped
+
+    def did(self, key: Key) -> None:
+        """An answer is ready."""
+        self.missing -= 1
+        if self._place is not None:
+            self._place.did(text_size(key))
+        if not self.missing:
+            self.leave()  # before its waiters continue
 
     def leave(self) -> None:
         """Let go of the place, once."""
@@ -112,7 +146,7 @@ class _Job(Generic[Key, Value]):
 class Coalescer(Generic[Key, Value]):
     """Belongs to one event loop. Work runs in `threads`; its answers are put into the cache."""
 
-    def __init__(self, threads: Executor, cache: Cache[Key, Value], counting: Counting) -> None:
+    def __init__(self, threads: Turns, cache: Cache[Key, Value], counting: Counting) -> None:
         self._threads, self._cache, self._counting = threads, cache, counting
         self._pending: dict[Key, _Job[Key, Value]] = {}
         self._jobs: set[_Job[Key, Value]] = set()
@@ -134,8 +168,8 @@ class Coalescer(Generic[Key, Value]):
         new = [key for key in dict.fromkeys(keys) if key not in found and key not in self._pending]
         self._counting.count("cache_hits", len(found))
         self._counting.count("cache_misses", len(new))
-        if new:
-            self._start(new, work, place)
+        for portion in portions(new, text_size, _MOST):
+            self._start(portion, work, place)
         awaited = {key: self._pending[key] for key in dict.fromkeys(keys) if key not in found}
         self._counting.count("shared", len(awaited) - len(new))
         jobs = set(awaited.values())
@@ -177,7 +211,7 @@ class Coalescer(Generic[Key, Value]):
             if not loop.is_closed():
                 loop.call_soon_threadsafe(self._end, job, error)
 
-        job.running = self._threads.submit(run)
+        job.running = self._threads.submit(run, order=place.order, size=job.size)
         job.running.add_done_callback(ended)
 
     def _answered(self, job: _Job[Key, Value], key: Key, value: Value) -> None:
@@ -185,9 +219,7 @@ class Coalescer(Generic[Key, Value]):
         self._forget(job, key)
         if not job.answers[key].done():
             job.answers[key].set_result(value)
-        job.missing -= 1
-        if not job.missing:
-            job.leave()  # before its waiters continue
+        job.did(key)
 
     def _end(self, job: _Job[Key, Value], error: BaseException | None) -> None:
         for key in job.answers:

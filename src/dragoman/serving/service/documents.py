@@ -18,12 +18,12 @@ from dragoman.documents.segment import Document, Replacing, Result, Segment, tex
 from dragoman.documents.translate import translate_segments
 from dragoman.serving.service.admission import QueuePlace
 from dragoman.serving.service.ask import Ask, Route, TranslatedDocument
-from dragoman.serving.service.coalescing import Stopped
+from dragoman.serving.service.coalescing import Stopped, portions
 from dragoman.serving.service.limits import Overloaded
 from dragoman.serving.service.routing import Router
+from dragoman.serving.service.turns import Turns
 from dragoman.translation.search.watching import abandonable
 
-_PORTION = 4000  # characters, or a segment that is longer
 _SAMPLE = 5000  # characters that say which language a file is in
 
 T = TypeVar("T")
@@ -33,20 +33,26 @@ class FileTranslator:
     """Translates files with the models of a router. Belongs to one event loop."""
 
     def __init__(
-        self, router: Router, enter: Callable[[str, int], QueuePlace], threads: Executor, reading: Executor
+        self, router: Router, enter: Callable[[str, int], QueuePlace], threads: Turns, reading: Executor
     ) -> None:
         """`enter` gives a client a place for some characters, or raises Overloaded."""
         self._router, self._enter = router, enter
         self._threads, self._reading = threads, reading
 
-    async def translate(self, data: bytes, format: Format, ask: Ask, *, client: str) -> TranslatedDocument:
-        """Translate a file. Raises DataError if it cannot be read, and the errors of finding its route."""
+    async def translate(
+        self, data: bytes, format: Format, ask: Ask, *, client: str, use: Callable[[int], None]
+    ) -> TranslatedDocument:
+        """Translate a file. See `Service.translate_document` for `use`.
+
+        Raises DataError if it cannot be read, and the errors of finding its route.
+        """
         route = await self._read(lambda: self._route(data, format, ask))
         languages = Languages(route.source, route.target)
         document = await self._read(partial(format.parse, data, languages))
         characters = sum(map(_size, document.segments))
+        use(characters)
         results: list[Result | None] = []
-        for portion in _portions(document.segments):
+        for portion in portions(document.segments, _size):
             results += await self._portion(portion, route, ask, client)
         new = await self._read(partial(document.render, results))
         await self._read(partial(format.parse, new, languages))  # it must be readable again
@@ -105,12 +111,16 @@ class FileTranslator:
             with abandonable(look):
                 return work()
 
+        def free() -> None:
+            place.did(place.characters)
+            place.leave()
+
         def ended(_: object) -> None:
             if not loop.is_closed():
-                loop.call_soon_threadsafe(place.leave)
+                loop.call_soon_threadsafe(free)
 
         place.hold()
-        running = self._threads.submit(run)
+        running = self._threads.submit(run, order=place.order, size=place.characters)
         running.add_done_callback(ended)
         try:
             return await asyncio.wrap_future(running)
@@ -121,15 +131,3 @@ class FileTranslator:
 def _size(segment: Segment) -> int:
     """The characters to translate: none if the file has a translation that stays."""
     return len(text_of(segment.source)) if Replacing().wants(segment) else 0
-
-
-def _portions(segments: Sequence[Segment]) -> list[list[Segment]]:
-    portions: list[list[Segment]] = []
-    room = 0
-    for segment in segments:
-        room -= _size(segment)
-        if room < 0 or not portions:
-            portions.append([])
-            room = _PORTION - _size(segment)
-        portions[-1].append(segment)
-    return portions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from typing import Annotated
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
@@ -68,12 +69,17 @@ class Overloaded(DragomanError):
 
     def __init__(self, what: str, *, retry_after: float, hint: str = "") -> None:
         """`retry_after`: seconds after which it may work."""
-        super().__init__(what, hint=hint or f"try again in {max(1, round(retry_after))} s")
+        super().__init__(what, hint=hint or f"try again in {max(1, ceil(retry_after))} s")
         self.retry_after = retry_after
 
 
 class Late(DragomanError):
     """The deadline passed before the translation was ready. Its work was dropped."""
+
+    def __init__(self, what: str, *, retry_after: float = 1.0, hint: str = "") -> None:
+        """`retry_after`: seconds after which it may work."""
+        super().__init__(what, hint=hint)
+        self.retry_after = retry_after
 
 
 class NoPyTorch(DragomanError):

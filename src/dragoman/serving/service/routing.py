@@ -21,6 +21,7 @@ from dragoman.serving.service.languages import Pairs, detect_language
 from dragoman.serving.service.limits import Limits
 from dragoman.serving.service.memories import Memories
 from dragoman.serving.service.models import ServedModel
+from dragoman.serving.service.turns import Turns
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.omissions import lacks_most
 from dragoman.text.checks.placeholders import find_placeholders
@@ -93,7 +94,7 @@ class Router:
         pairs: Pairs,
         models: Iterable[ServedModel],
         memories: Memories,
-        threads: Executor,
+        threads: Turns,
         preparing: Executor,
         *,
         limits: Limits,

@@ -28,7 +28,9 @@ from dragoman.serving.service.languages import Pairs, detect_language
 from dragoman.serving.service.limits import Late, Limits, NotReady, Overloaded, TooLong
 from dragoman.serving.service.memories import Memories
 from dragoman.serving.service.models import ModelSpec, ServedModel, load_all
-from dragoman.serving.service.routing import Router
+from dragoman.serving.service.routing import Router, decoding_of
+from dragoman.serving.service.turns import Turns
+from dragoman.text import toy
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ __all__ = ["ModelSpec", "ServedModel", "Service"]
 _PREPARING = 4  # threads for short work
 _READING = 2  # threads that read and write files, so that no text waits for a file
 _LOOK = 0.02  # seconds between looks at whether all are done
+_SLOW = 0.1  # seconds for two sentences
 _GRACE = 5.0  # seconds in which stopped work notices it
 log = logging.getLogger(__name__)
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -68,7 +71,7 @@ class Service:
         self._default = self.pairs.sources[0]
         if default_source is not None:
             self._default = self.pairs.find(default_source, default_source).source
-        self._threads = ThreadPoolExecutor(self.limits.threads, "translate")
+        self._threads = Turns(self.limits.threads, "translate")
         self._preparing = ThreadPoolExecutor(_PREPARING, "prepare")
         self._reading = ThreadPoolExecutor(_READING, "read")
         self._admission = Admission(self.limits, self._counting, time.monotonic)
@@ -125,11 +128,13 @@ class Service:
         return self._admission.characters
 
     async def start(self) -> None:
-        """Translate a sentence with each model. From then on the service is ready."""
+        """Translate a sentence with each model, and measure its speed. From then on the service is ready."""
         for model in self.models:
             for adapter in (None, *model.adapters):
                 translator, to = model.variant(adapter, None), model.told(model.targets[0])
                 await self._prepare(partial(translator.translate, ["1 2 3."], Decoding(to=to)))
+        speeds = [await self._prepare(partial(_speed_of, model, self.limits)) for model in self.models]
+        self._admission.pace.speed = min(speeds)
         self._started = True
 
     async def translate(
@@ -181,7 +186,7 @@ class Service:
     ) -> AsyncGenerator[QueuePlace, None]:
         """A place in the queue for the work of the block, which ends at the deadline."""
         try:
-            place = self._admission.enter(client, characters)
+            place = self._admission.enter(client, characters, deadline)
         except Overloaded:
             self._counting.count("overloaded")
             raise
@@ -192,7 +197,7 @@ class Service:
                 yield place
         except TimeoutError:
             self._counting.count("late")
-            raise Late("the translation took too long", hint="send less text, or try again later") from None
+            raise self._late("the translation took too long", "send less text, or try again later") from None
         except asyncio.CancelledError:
             self._counting.count("left")
             raise
@@ -203,18 +208,31 @@ class Service:
             place.leave()
 
     async def translate_document(
-        self, data: bytes, format: Format, ask: Ask, *, client: str, deadline: float
+        self,
+        data: bytes,
+        format: Format,
+        ask: Ask,
+        *,
+        client: str,
+        deadline: float,
+        use: Callable[[int], None] = lambda characters: None,
     ) -> TranslatedDocument:
-        """Translate a file. Raises the errors of `translate`, and DataError if it cannot be read."""
+        """Translate a file. `use` is called with its characters before the work, and may raise.
+
+        Raises the errors of `translate`, and DataError if it cannot be read.
+        """
         self._check_ready()
         check_names(ask, self.models, self.pairs)
         files = FileTranslator(self._router, self._admission.enter, self._threads, self._reading)
         try:
             async with asyncio.timeout(deadline - time.monotonic()):
-                return await files.translate(data, format, ask, client=client)
+                return await files.translate(data, format, ask, client=client, use=use)
         except TimeoutError:
             self._counting.count("late")
-            raise Late("the file took too long", hint="divide it") from None
+            raise self._late("the file took too long", "divide it") from None
+
+    def _late(self, what: str, hint: str) -> Late:
+        return Late(what, retry_after=self._admission.wait(), hint=hint)
 
     async def detect(self, text: str, ask: Ask | None = None) -> list[Guess]:
         """Return the served languages that a text may be in, the likeliest first.
@@ -283,6 +301,21 @@ class Service:
 
     async def _prepare(self, call: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._preparing, call)
+
+
+def _speed_of(model: ServedModel, limits: Limits) -> float:
+    """Characters a second, of a few sentences: until requests show it."""
+    speed, ask = 0.0, Ask(source=None, target=model.targets[0])
+    how = decoding_of(ask, model.told(ask.target), limits, last=True)
+    for count in (2, 32):  # a slow model shows it by the first two
+        texts = [one for one, _ in toy.pairs(count=count, seed=7)]
+        began = time.monotonic()
+        model.translator.translate(texts, how)
+        seconds = max(time.monotonic() - began, 1e-3)
+        speed = max(speed, sum(map(len, texts)) / seconds)
+        if seconds > _SLOW:
+            break
+    return speed
 
 
 def check_ask(ask: Ask, texts: Sequence[str], limits: Limits) -> int:

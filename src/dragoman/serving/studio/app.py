@@ -6,7 +6,7 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from dragoman.serving.http.bodies import Budget, read_request
 from dragoman.serving.http.errors import Refusal
 from dragoman.serving.http.fields import Fields, choice, number, read, text, whole
 from dragoman.serving.http.server import HttpServer, application
-from dragoman.serving.http.settings import Settings
+from dragoman.serving.http.settings import Settings, names_of
 from dragoman.serving.http.static import page_routes
 from dragoman.serving.service.limits import Limits
 from dragoman.serving.studio.attention import LONGEST, Attentions, available
@@ -55,11 +55,16 @@ Handler = Callable[[dict[str, Any]], Awaitable[Response]]
 class Studio:
     """The application, and the runs it watches."""
 
-    def __init__(self, paths: Sequence[Path], *, host: str = "127.0.0.1", every: float = 1.0) -> None:
-        """Watch folders or metrics files. Raises DataError if nothing is at a path."""
+    def __init__(
+        self, paths: Sequence[Path], *, host: str = "127.0.0.1", names: Iterable[str] = (), every: float = 1.0
+    ) -> None:
+        """Watch folders or metrics files. `names` are host names of this server.
+
+        Raises DataError if nothing is at a path.
+        """
         self.watch = Watch(paths, every=every)
         self.attentions = Attentions()
-        self.settings, self.metrics = Settings(host=host, allow_open=True), None
+        self.settings, self.metrics = Settings(host=host, allow_open=True, names=names_of(names)), None
         self.in_flight = self.readers = self.waiting = 0
         self.draining = False
         self._bodies = Budget(_BODY * 8)

@@ -275,3 +275,4 @@ startTheme();
 startKey(() => translating.now());
 if (fromLink()) openLink();
 else translating.now();
+by("unstarted").remove();
