@@ -223,8 +223,14 @@ def train(
 
 
 def say_next(output: Path, quiet: bool) -> None:
-    """Say what to do with the model."""
-    tell(f"translate with: dragoman translate {shlex.quote(str(output))} FILE", quiet=quiet or not speaks())
+    """Say what to do with the model, or that it does not translate."""
+    from dragoman.training.runs.folder import RunFolder
+
+    name = shlex.quote(str(output))
+    text = f"translate with: dragoman translate {name} FILE"
+    if (RunFolder(output).metrics.result() or {}).get("doubts"):
+        text = f"{name} is not a model to translate with: see the warnings above, and how-to/train.md"
+    tell(text, quiet=quiet or not speaks())
 
 
 def _train_seeds(

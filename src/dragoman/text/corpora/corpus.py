@@ -157,7 +157,8 @@ def _open_shard(names: Sequence[str], languages: Languages) -> Corpus:
 def read_columns(file: TextFile, *, skip: bool = False) -> Iterator[Line]:
     """Yield the pairs of tab-separated values: each line is a sentence, a tab and its translation, unquoted.
 
-    An empty line is a pair of empty sentences. `skip` leaves out the first line, which is a head. Raise DataError if a line does not have two columns.
+    An empty line is a pair of empty sentences. `skip` leaves out the first line, which is a head.
+    Raise DataError if a line does not have two columns.
     """
     for number, line in enumerate(file, 1):
         columns = line.split("\t") if line else ["", ""]
