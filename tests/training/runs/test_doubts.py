@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 
 from dragoman.text import toy
@@ -11,7 +10,7 @@ from dragoman.text.corpora.filter import FilterConfig
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.data.mixture import Mixture
 from dragoman.training.data.tokenised import TokenisedCorpus, tokenise
-from dragoman.training.runs.doubts import doubts, doubts_after
+from dragoman.training.runs.doubts import doubts, doubts_after, marks_of_subwords
 from dragoman.training.runs.recipe import Recipe, resolve
 
 PAIRS = toy.pairs(seed=5, count=1200)
@@ -91,3 +90,22 @@ def test_after_the_run() -> None:
     assert doubts_after([], recipe(), updates=100, bleu=0.1)[0].startswith("BLEU 0.1 on the validation text")
     (late,) = doubts_after([], recipe(), updates=10, bleu=None)  # stopped by the clock before the peak
     assert late.startswith("training.warmup = 10, but the run has about 10 updates")
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("der klei@@ ne hund", True),
+        ("\u2581der \u2581kleine \u2581hu nd", True),
+        ("der hun@@", True),
+        ("@@ steht allein", False),
+        ("Schreib an a@@b.example", False),
+        ("der kleine hund", False),
+    ],
+)
+def test_text_that_is_cut_into_subwords(source: str, found: bool) -> None:
+    text = [*([(source, "the dog")] * 3), *([("eine Katze", "a cat")] * 20)]
+    line = marks_of_subwords(open_pairs(text))
+    assert line.startswith("3 of the first 23 pairs have marks of subwords") == found
+    assert bool(line) == found
+    assert not marks_of_subwords(open_pairs([*text, *([("eine Katze", "a cat")] * 20)]))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from dragoman.base.tables import count
+from dragoman.text.corpora.lines import Line
 from dragoman.training.data.mixture import Mixture, TrainingText
 from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.runs.recipe import Recipe
@@ -12,6 +15,8 @@ from dragoman.training.runs.recipe import Recipe
 FEW_PAIRS = 1000
 FEW_TOKENS = 10  # of text for each entry of the vocabulary
 _USELESS = 2.0  # BLEU
+_LOOKED_AT = 1000  # pairs
+_MARK = re.compile(r"\w@@(?: |$)|(?:^| )\u2581\w")
 
 
 def doubts(recipe: Recipe, text: TrainingText, *, vocabulary: int, processes: int) -> list[str]:
@@ -31,7 +36,7 @@ def doubts(recipe: Recipe, text: TrainingText, *, vocabulary: int, processes: in
                 "tune a model that translates already: --from MODEL"
             )
         if sum(sides) < FEW_TOKENS * vocabulary and not recipe.teacher.words:
-            size = max(300, sum(sides) // 5000 * 100)
+            size = max(500, sum(sides) // 5000 * 100)
             lines.append(
                 f"the vocabulary has {vocabulary:,} entries for {sum(sides):,} tokens of text, so most are "
                 f"whole words that occur once or twice; add text, or set tokenizer.vocab_size={size}"
@@ -44,6 +49,18 @@ def doubts(recipe: Recipe, text: TrainingText, *, vocabulary: int, processes: in
     if training.warmup >= updates:
         lines.append(_warmup(training.warmup, updates))
     return lines
+
+
+def marks_of_subwords(text: Iterable[Line]) -> str:
+    """Say that text is cut into subwords already, if a tenth of its first pairs is; nothing otherwise."""
+    first = [*islice(text, _LOOKED_AT)]
+    marked = sum(any(_MARK.search(side) for side in (line.source, line.target)) for line in first)
+    if marked < max(2, len(first) / 10):
+        return ""
+    return (
+        f"{marked:,} of the first {count(len(first), 'pair')} have marks of subwords (@@ or \u2581): the "
+        "model would learn them as text; take the text from before it was cut"
+    )
 
 
 def doubts_after(before: Sequence[str], recipe: Recipe, *, updates: int, bleu: float | None) -> list[str]:

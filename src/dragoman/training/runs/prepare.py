@@ -19,6 +19,7 @@ from dragoman.training.distillation.distributions import lessons_of
 from dragoman.training.distillation.options import outputs_of
 from dragoman.training.options import NOTHING, Annotating
 from dragoman.training.processes.distributed import World
+from dragoman.training.runs.doubts import marks_of_subwords
 from dragoman.training.runs.folder import RunFolder
 from dragoman.training.runs.recipe import Recipe
 from dragoman.training.runs.text.opening import open_texts
@@ -73,6 +74,8 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
         texts.recipe.training.check_validated(loss=validated, bleu=validated)
         if texts.teachers is not None:
             texts.teachers.check_same(folder)
+        if marked := marks_of_subwords(texts.training):
+            say(f"warning: {marked}")
         begun = folder.begin(texts.recipe)
         texts = with_outputs(texts, folder.checkpoints, say)
         given = None if request.base is None else request.base.tokenizer
