@@ -31,7 +31,7 @@ class TensorBoard:
         self._writer: Any = None
 
     def on_start(self, event: Started) -> None:
-        self._writer = self._open(self._folder, purge_step=event.resumed_from + 1)  # type: ignore[no-untyped-call]
+        self._writer = self._open(self._folder, purge_step=event.resumed_from + 1)
         self._then.on_start(event)
 
     def on_report(self, event: Report) -> None:

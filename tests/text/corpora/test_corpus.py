@@ -61,6 +61,7 @@ def test_tsv(tmp_path: Path, name: str) -> None:
         ("t.en-de.tsv", "eng\tdeu", ("en", "de")),
         ("t.tsv", "en\tde", ("en", "de")),
         ("t.tsv", '"English"\t"German"', ("en", "de")),
+        ("t.tsv", "English sentence\tGerman_text", ("en", "de")),
         ("t.tsv", "en-US\tpt_BR", ("en", "pt")),
         ("t.en-es.tsv", "is\tes", None),  # words, for the name says which languages these are
         ("t.tsv", "the\tder", None),

@@ -54,8 +54,8 @@ def of_head(columns: Sequence[str], languages: Languages) -> Languages | None:
     A head names the columns: source and target, or two languages by code or English name. Of other
     `languages` than the text's, if these are known, it is taken for words, such as "is" and "es".
     """
-    cells = [cell.strip().strip("\"'").casefold() for cell in columns]
-    source, target = (_OF_COLUMNS.sub("", cell) for cell in cells)
+    cells = [_OF_COLUMNS.sub("", cell.strip().strip("\"'").casefold()) for cell in columns]
+    source, target = cells
     if (source in _SOURCES and target in _TARGETS) or (source in _TARGETS and target in _SOURCES):
         return None, None
     codes = [base(cell) for cell in cells]
