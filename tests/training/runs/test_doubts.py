@@ -10,7 +10,7 @@ from dragoman.text.corpora.filter import FilterConfig
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.data.mixture import Mixture
 from dragoman.training.data.tokenised import TokenisedCorpus, tokenise
-from dragoman.training.runs.doubts import doubts, doubts_after, marks_of_subwords
+from dragoman.training.runs.doubts import doubts_after, doubts_before, marks_of_subwords
 from dragoman.training.runs.recipe import Recipe, resolve
 
 PAIRS = toy.pairs(seed=5, count=1200)
@@ -39,21 +39,23 @@ def tokens(*texts: TokenisedCorpus) -> int:
 
 
 def test_a_run_that_can_work(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:
-    assert doubts(recipe(), texts[0], vocabulary=400, processes=1) == []
-    assert doubts(recipe(), Mixture.replaying(texts[1], texts[0], 0.5), vocabulary=400, processes=1) == []
+    assert doubts_before(recipe(), texts[0], vocabulary=400, processes=1) == []
+    assert (
+        doubts_before(recipe(), Mixture.replaying(texts[1], texts[0], 0.5), vocabulary=400, processes=1) == []
+    )
 
 
 def test_too_few_pairs(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:
-    (line,) = doubts(recipe(), texts[1], vocabulary=400, processes=1)
+    (line,) = doubts_before(recipe(), texts[1], vocabulary=400, processes=1)
     assert line.startswith(f"{len(texts[1])} training pairs: too few")
-    assert doubts(recipe("tuning.base=sha256:0"), texts[1], vocabulary=9999, processes=1) == []
+    assert doubts_before(recipe("tuning.base=sha256:0"), texts[1], vocabulary=9999, processes=1) == []
 
 
 def test_a_vocabulary_of_whole_words(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:
     """Ten tokens of text for each entry are the least."""
     entries = tokens(texts[0]) // 10
-    assert doubts(recipe(), texts[0], vocabulary=entries, processes=1) == []
-    (line,) = doubts(recipe(), texts[0], vocabulary=entries + 1, processes=1)
+    assert doubts_before(recipe(), texts[0], vocabulary=entries, processes=1) == []
+    (line,) = doubts_before(recipe(), texts[0], vocabulary=entries + 1, processes=1)
     assert line.startswith(f"the vocabulary has {entries + 1:,} entries for {tokens(texts[0]):,} tokens")
     assert "tokenizer.vocab_size=" in line
 
@@ -68,7 +70,7 @@ def test_a_vocabulary_of_whole_words(texts: tuple[TokenisedCorpus, TokenisedCorp
     ],
 )
 def test_a_warm_up_longer_than_the_run(texts, options: list[str], updates: int | None) -> None:
-    lines = doubts(recipe(*options), texts[0], vocabulary=400, processes=1)
+    lines = doubts_before(recipe(*options), texts[0], vocabulary=400, processes=1)
     if updates is None:
         assert lines == []
         return

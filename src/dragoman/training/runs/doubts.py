@@ -19,7 +19,7 @@ _LOOKED_AT = 1000  # pairs
 _MARK = re.compile(r"\w@@(?: |$)|(?:^| )\u2581\w")
 
 
-def doubts(recipe: Recipe, text: TrainingText, *, vocabulary: int, processes: int) -> list[str]:
+def doubts_before(recipe: Recipe, text: TrainingText, *, vocabulary: int, processes: int) -> list[str]:
     """The reasons that show before the run. `vocabulary` is the number of entries on both sides.
 
     A model that is tuned can translate already, so its text may be small; how long it warms up counts.

@@ -20,7 +20,7 @@ from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.training.events import Finished, Observer, Started, Stop
 from dragoman.training.profile import Profile
 from dragoman.training.runs import card
-from dragoman.training.runs.doubts import doubts, doubts_after
+from dragoman.training.runs.doubts import doubts_after, doubts_before
 from dragoman.training.runs.prepare import Prepared
 from dragoman.training.runs.tuning.outcome import finish_tuning
 from dragoman.training.runs.validation_scores import search_name, translate_and_score
@@ -77,7 +77,7 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) ->
     vocabulary = tokenizer.source_size + (
         tokenizer.target_size if tokenizer.vocabularies[0] is not tokenizer.vocabularies[1] else 0
     )
-    before = doubts(recipe, prepared.training, vocabulary=vocabulary, processes=world.size)
+    before = doubts_before(recipe, prepared.training, vocabulary=vocabulary, processes=world.size)
     world.lead(lambda: write_config(bundle.config, folder.checkpoints.folder))
     if trainer.learner.precision == "fp32":
         send_to_onednn()
