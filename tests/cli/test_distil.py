@@ -56,7 +56,7 @@ def test_a_student_of_two_and_the_same_command_again(
     assert (ended.code, ended.out) == (0, "")
     assert "the teachers' translations: 60 pairs" in ended.err
     assert "the teachers' distributions for reference.outputs: 8 tokens at 300 places" in ended.err
-    assert "translate with: dragoman translate" in ended.err
+    assert "is not a model to translate with" in ended.err
     assert "this run is complete; nothing to do" in unwrapped(dragoman_(*words).err)
     recipe = ["train", "--recipe", str(tmp_path / "x/training.toml"), "train.en", "train.de"]
     ended = dragoman_(*recipe, "--valid", "valid.en", "valid.de", "-o", str(tmp_path / "x"))

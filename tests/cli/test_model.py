@@ -14,6 +14,7 @@ from tests.program import program
 from tests.translation.folder.models import edit, saved
 
 from dragoman.cli.outcome import run
+from dragoman.training.checkpoints.progress import Candidate, Progress
 
 COMMANDS = ("info", "verify", "average", "merge", "diff", "card", "quantize", "shortlist")
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"
@@ -194,3 +195,44 @@ def test_a_card_cannot_control_the_terminal(model_, folders):
     (folders[0] / "README.md").write_text("# a\x1b[2J\n", encoding="utf-8")
 
     assert "\x1b" not in model_("card", folders[0])[1]
+
+
+def test_average_of_checkpoints(model_, tmp_path):
+    """The files of three updates, of which validation says that the first two are better."""
+    run = saved(tmp_path / "run", 1)
+    latest = run / "checkpoints" / "latest"
+    latest.mkdir(parents=True)
+    history = [Candidate(step=10 * n, score=-n, loss=float(n), bleu=float(n % 3)) for n in (1, 2, 3, 4)]
+    (latest / "progress.json").write_text(Progress(step=40, history=history).to_json())
+    for step in (10, 20, 30):  # the file of update 40 is lost
+        weights = saved(tmp_path / f"seed {step}", step) / "model.safetensors"
+        shutil.copy(weights, run / "checkpoints" / f"step-{step:07}.safetensors")
+
+    wanted = {
+        ("--last", "2"): (20, 30),
+        ("--best", "2"): (10, 20),
+        ("--best", "2", "--by", "loss"): (10, 20),
+        ("--best", "2", "--by", "bleu"): (20, 10),
+        ("--last", "3"): (10, 20, 30),
+    }
+    for number, (words, steps) in enumerate(wanted.items()):
+        code, out, err = model_("average", run, *words, "-o", tmp_path / f"{number}")
+        assert (code, out) == (0, "")
+        assert f"the average of {', '.join(f'{run}@{step}' for step in steps)}\n" in err
+        files = [load_file(tmp_path / f"seed {step}" / "model.safetensors") for step in steps]
+        for name, weight in load_file(tmp_path / f"{number}" / "model.safetensors").items():
+            mean = sum(file[name].double() for file in files) / len(files)
+            assert torch.equal(weight, mean.float())
+
+    refused = {
+        ("--last", "4"): "4 checkpoints wanted, but it has 3 checkpoints",
+        ("--best", "2", "--by", "chrf"): "it has 3 checkpoints, 0 with chrf",
+        ("--by", "bleu"): "--by without --best",
+        ("--last", "2", "--best", "2"): "one of both",
+        ("--last", "1"): "--last",
+    }
+    for words, message in refused.items():
+        code, _, err = model_("average", run, *words, "-o", tmp_path / "x")
+        assert code == 2
+        assert message in err
+    assert "no such checkpoint" in model_("average", run, f"{run}@40", "-o", tmp_path / "x").err

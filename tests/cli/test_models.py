@@ -15,6 +15,8 @@ from dragoman import Translator
 from dragoman.cli.models import models_and_text
 from dragoman.cli.writing import made_from
 from dragoman.models.folder.bundle import save
+from dragoman.training.data.chunk import digests_of
+from dragoman.translation.folder.config import WEIGHTS
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +30,39 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for side, name in enumerate(("in.en", "in.de")):
         (place / name).write_text("".join(f"{pair[side]}\n" for pair in PAIRS))
     return place
+
+
+def test_evaluate_and_calibrate_warn_of_pairs_that_were_training_pairs(
+    dragoman_, place: Path, tmp_path: Path
+) -> None:
+    model = Path(shutil.copytree(place / "1", tmp_path / "run"))
+    learnt = model / "checkpoints" / "corpus" / "train"
+    learnt.mkdir(parents=True)
+    (learnt / "seen").write_bytes(digests_of(PAIRS[:3]).tobytes())
+    (model / "checkpoints" / "step-0000007.safetensors").write_bytes((model / WEIGHTS).read_bytes())
+    expected = sum(pair in PAIRS[:3] for pair in PAIRS)
+    text, said = (
+        [place / "in.en", place / "in.de"],
+        f"{expected} of {len(PAIRS)} test pairs are also in the training",
+    )
+
+    for name in (model, f"{model}@7"):
+        ended = dragoman_("evaluate", name, *text, "--bootstrap", "0", "--json")
+        assert ended.code == 0
+        assert f"warning: {name}: {said}" in ended.err
+        (warned,) = json.loads(ended.out)["warnings"]
+        assert said in warned
+    ended = dragoman_("evaluate", place / "1", *text, "--bootstrap", "9", "--against", f"{model}@7")
+    assert f"warning: {model}@7: {said}" in ended.err
+    assert f"{expected} of {len(PAIRS)} held-out pairs" in dragoman_("model", "calibrate", model, *text).err
+    clean = dragoman_("evaluate", place / "1", *text, "--bootstrap", "0", "--json")
+    assert "training text" not in clean.err
+    assert "warnings" not in json.loads(clean.out)
+
+
+def test_checkpoints_join_the_model_too(place: Path, tmp_path: Path) -> None:
+    model = Path(shutil.copytree(place / "1", tmp_path / "run"))
+    assert models_and_text(model, [f"{model}@5", "in.en"]) == ([model, Path(f"{model}@5")], ["in.en"])
 
 
 def test_model_folders_after_the_model_join_it(place: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.evaluation import metrics as evaluation
 from dragoman.evaluation.metrics import compare, score_corpus
+from dragoman.evaluation.results import Difference
 
 WORDS = ["the", "a", "small", "old", "dog", "cat", "rides", "sees", "bike", "house", "in", "on", "near",
          "red", "green", "slowly", "today", "with"]  # fmt: skip
@@ -196,17 +197,35 @@ def test_japanese_with_its_tokenizer(monkeypatch) -> None:
     assert not scores.notes
 
 
-def test_several_references_and_gaps_in_them() -> None:
-    hypotheses = ["a dog runs in the park", "it rains here today again"]
-    first = ["one dog ran through a park", "it rains here today again"]
-    second = ["a dog runs in the park", ""]
+@pytest.mark.parametrize("gap", ["", "  ", None])
+def test_several_references_and_gaps_in_them(gap) -> None:
+    from sacrebleu.metrics import BLEU, CHRF, TER
+
+    hypotheses = ["a dog runs in the park", "it rains", "we eat", ""]
+    first = ["one dog ran through a park", "it rains here today again and again", "we eat", ""]
+    second = ["a dog runs in the park", gap, gap, ""]
     scores = score_corpus(hypotheses, [first, second], bootstrap=0)
     assert scores.references == 2
-    assert scores.bleu.value == pytest.approx(100)
-    assert "nrefs:var" in scores.bleu.signature
-    # As an empty reference, the gap would shorten what TER divides by and change BLEU's length.
-    assert scores.ter.value == pytest.approx(0)
-    assert score_corpus(hypotheses, first, bootstrap=0).bleu.value < 80
+    for score, metric in ((scores.bleu, BLEU(force=True)), (scores.chrf, CHRF()), (scores.ter, TER())):
+        assert score.value == metric.corpus_score(hypotheses, [first, second]).score  # type: ignore[list-item]
+    noted = [note for note in scores.notes if "2 blank lines among the references" in note]
+    assert len(noted) == (gap is not None)
+    assert ("nrefs:var" in scores.bleu.signature) == (gap is None)
+
+
+def test_a_blank_reference_may_be_the_nearest_length() -> None:
+    """4 words are nearer to 0 than to 10, so no brevity penalty; without the blank one, exp(1 - 10 / 4)."""
+    hypotheses, long = ["a b c d"], ["a b c d e f g h i j"]
+    assert score_corpus(hypotheses, [long, [""]][:1], bootstrap=0).bleu.value == pytest.approx(
+        100 * math.exp(-1.5)
+    )
+    with pytest.raises(DataError, match="reference 2: only blank lines"):
+        score_corpus(hypotheses, [long, [""]])
+    both = score_corpus([*hypotheses, "x"], [[*long, "x"], ["", "x"]], bootstrap=0)
+    assert both.bleu.value == pytest.approx(100)
+    assert "1 blank line among the references" in both.notes[0]
+    with pytest.raises(DataError, match="line 1: every reference is missing"):
+        score_corpus([*hypotheses, "x"], [[None, "x"], [None, "x"]])
 
 
 def test_different_numbers_of_lines_name_both() -> None:
@@ -375,6 +394,30 @@ def test_one_line_has_no_interval(test) -> None:
     assert found.differences[0].p_value == 1
     assert found.scores["a"].chrf.half_width is None
     assert "±" not in found.to_text()
+
+
+@pytest.mark.parametrize(
+    ("p_value", "text"),
+    [
+        (1 / 1001, "p < 0.001"),
+        (1 / 10_001, "p < 0.001"),
+        (0.001, "p = 0.0010"),
+        (0.0496, "p = 0.0496"),
+        (1.0, "p = 1.0000"),
+    ],
+)
+def test_the_least_p_values_are_a_bound(p_value: float, text: str) -> None:
+    """sacreBLEU's least p is 1 / (draws + 1): it says nothing of how far below that p lies."""
+    found = Difference(system="a", metric="bleu", difference=1.0, p_value=p_value, better=True)
+    assert found.p_text == text
+
+
+def test_a_comparison_shows_the_bound() -> None:
+    references = sentences(40)
+    systems = {"old": spoiled(references, 0.6), "new": references}
+    text = compare(systems, references, metrics=["bleu"]).to_text()
+    assert "p < 0.001" in text
+    assert "p = " not in text
 
 
 def test_baseline_by_name_and_text() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.cli.options import Flag, NumberType
+from dragoman.translation.folder.checkpoint import run_of, weights_of_run
 from dragoman.translation.search.options import Average
 
 if TYPE_CHECKING:
@@ -157,9 +158,15 @@ def models_and_text(model: Path, names: Sequence[str] | None) -> tuple[list[Path
     """MODEL with the model folders right after it, which translate together, and the other names."""
     rest = list(names or ())
     models = [model]
-    while rest and all(os.path.isfile(f"{rest[0]}/{name}") for name in ("config.json", "tokenizer.json")):
+    while rest and _is_model(rest[0]):
         models.append(Path(rest.pop(0)))
     return models, rest
+
+
+def _is_model(name: str) -> bool:
+    """Whether it is a model folder, or a checkpoint of a run."""
+    files = ("config.json", "tokenizer.json")
+    return weights_of_run(Path(name)) is not None or all(os.path.isfile(f"{name}/{one}") for one in files)
 
 
 def model_and_pairs(
@@ -179,6 +186,16 @@ def files_of_models(folders: Iterable[Path | None]) -> list[str]:
     return [
         str(file) for folder in folders if folder is not None and folder.is_dir() for file in folder.iterdir()
     ]
+
+
+def leakage_of(models: Iterable[Path], pairs: Sequence[tuple[str, str]], what: str) -> list[str]:
+    """Say of each model whose run still has its training text how many of the pairs are in it, if any are."""
+    from dragoman.training.checkpoints.paths import Checkpoints
+    from dragoman.training.data.leakage import leakage
+
+    texts = {model: Checkpoints(run_of(model) / "checkpoints").learnt_texts() for model in models}
+    lines = {model: leakage(pairs, folders, what=what) for model, folders in texts.items()}
+    return [f"{model}: {line}" for model, line in lines.items() if line]
 
 
 def check_reverse_folder(reverse: Path | None) -> None:

@@ -310,7 +310,11 @@ def _group_of(parameter: inspect.Parameter) -> _Group | None:
 # ---- options that several commands share -------------------------------------------------------------
 
 Model = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model folder, written by training or by dragoman import.")
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="A model folder, written by training or by dragoman import; RUN@500 is a checkpoint of a run.",
+    ),
 ]
 TextAndTranslation = Annotated[
     list[str],

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter")
 SEED_VARIABLE = "SACREBLEU_SEED"
 
+# One list, or several; None where one of several is missing.
+References = Sequence[str] | Sequence[Sequence[str | None]]
+
 _SAMPLES = {"bs": 1000, "ar": 10_000}
 
 # sacreBLEU keeps every resample of every line in memory; with chrF's 72 bytes a line, this is 1.5 GB.
@@ -42,7 +45,7 @@ _NO_SPACES = {"th", "lo", "km", "my"}  # Thai, Lao, Khmer, Burmese
 
 def score_corpus(
     hypotheses: Sequence[str],
-    references: Sequence[str] | Sequence[Sequence[str]],
+    references: References,
     *,
     lowercase: bool = False,
     target_language: str | None = None,
@@ -57,8 +60,8 @@ def score_corpus(
     `lowercase` makes BLEU and chrF ignore case; TER always does, as in sacreBLEU. `target_language`
     ("de", "zh-CN") chooses how text is split into words. `bootstrap` is the number of resamples, 0 for no
     interval. `seed` overrides SACREBLEU_SEED. Errors call the lists `name` and `reference_names`, such as
-    file names. With several references, a blank line means that this reference is missing. Raise
-    DataError if the numbers of lines differ or all are blank.
+    file names. With several references, None is a missing one; a blank line is an empty reference, as in
+    sacreBLEU, and noted. Raise DataError if the numbers of lines differ or all are blank.
     """
     columns = _checked({name: hypotheses}, references, reference_names)
     scorers, notes = _scorers(metrics, lowercase, target_language)
@@ -93,7 +96,7 @@ def score_corpus(
 
 def compare(
     systems: Mapping[str, Sequence[str]],
-    references: Sequence[str] | Sequence[Sequence[str]],
+    references: References,
     *,
     baseline: str | None = None,
     test: Test = "bs",
@@ -264,20 +267,20 @@ def _difference(metric: MetricName, system: str, result: Result, base: Result, d
 
 def _checked(
     systems: Mapping[str, Sequence[str]],
-    references: Sequence[str] | Sequence[Sequence[str]],
+    references: References,
     names: Sequence[str],
 ) -> list[list[str | None]]:
-    """Return one list for each reference, with None for missing lines. Raise DataError if lengths differ."""
+    """Return one list for each reference. Raise DataError if lengths differ or a line has no reference."""
     if isinstance(references, str) or any(isinstance(lines, str) for lines in systems.values()):
         raise DataError("one text where a list of lines is needed", hint="pass text.splitlines()")
     single = not references or isinstance(references[0], str)
-    columns: list[list[str]] = [list(column) for column in ([references] if single else references)]  # type: ignore[arg-type]
+    columns: list[list[str | None]] = [list(column) for column in ([references] if single else references)]  # type: ignore[arg-type]
     if len(names) != len(columns):
         names = [
             f"reference {n}" if len(columns) > 1 else "the reference" for n in range(1, len(columns) + 1)
         ]
     for name, column in zip(names, columns, strict=True):
-        if all(map(is_blank, column)):
+        if all(is_blank(line or "") for line in column):
             raise DataError(
                 f"{name}: {'only blank lines' if column else 'no lines'}, so nothing to compare with",
                 hint="give the reference translations, one a line",
@@ -288,14 +291,10 @@ def _checked(
                     f"{system}: {count(len(lines), 'line')}, but {name}: {count(len(column), 'line')}",
                     hint="line n of one must be the translation of line n of the other",
                 )
-    # Each line needs at least one reference. If all are blank, it is an empty one.
-    return [
-        [
-            line if not is_blank(line) or all(is_blank(other[n]) for other in columns) else None
-            for n, line in enumerate(column)
-        ]
-        for column in columns
-    ]
+    for number, line in enumerate(zip(*columns, strict=True), 1):
+        if all(reference is None for reference in line):
+            raise DataError(f"line {number}: every reference is missing", hint="give each line one")
+    return columns
 
 
 def _untyped(columns: list[list[str | None]]) -> Any:
@@ -381,6 +380,15 @@ def _bleu_tokenizer(code: str) -> tuple[str, str]:
 def _remarks(systems: Mapping[str, Sequence[str]], columns: Sequence[Sequence[str | None]]) -> list[str]:
     """Return notes about empty translations and about text that looks tokenised."""
     notes = []
+    blank = 0  # next to a reference with text
+    for line in zip(*columns, strict=True):
+        given = [is_blank(reference) for reference in line if reference is not None]
+        blank += 0 if all(given) else sum(given)
+    if blank:
+        notes.append(
+            f"{count(blank, 'blank line')} among the references, scored as empty references, as sacreBLEU "
+            "does; such a line can raise or lower a score, so leave out references that are not complete"
+        )
     for name, lines in systems.items():
         empty = sum(map(is_blank, lines))
         expected = sum(all(is_blank(column[n] or "") for column in columns) for n in range(len(lines)))

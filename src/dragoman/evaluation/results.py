@@ -110,6 +110,11 @@ class Difference:
     def significant(self) -> bool:
         return self.p_value < 0.05
 
+    @property
+    def p_text(self) -> str:
+        """`p = 0.0123`, or `p < 0.001`: no usual number of draws tells smaller values apart."""
+        return "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.4f}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
@@ -142,7 +147,7 @@ class Comparison:
                 if difference.metric == metric:
                     score = self.scores[difference.system].by_metric[metric]
                     verdict = ("better" if difference.better else "worse") if difference.significant else ""
-                    change = f"{difference.difference:+.2f}, p = {difference.p_value:.4f}"
+                    change = f"{difference.difference:+.2f}, {difference.p_text}"
                     rows.append(
                         ["", difference.system, f"{score.value:6.2f}", score.interval, change, verdict]
                     )

@@ -1,4 +1,4 @@
-"""Open the source of a model as a folder: a folder, an archive, or a name on the Hugging Face hub.
+"""Open the source of a model as a folder: a folder, a checkpoint, an archive, or a name on the hub.
 
 Nothing of it is executed. An archive is unpacked into a temporary folder, and only regular files of it.
 """
@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
 from dragoman.base.errors import DataError, DragomanError, ModelError
+from dragoman.translation.folder.checkpoint import model_folder
 
 if TYPE_CHECKING:
     import tarfile
@@ -40,6 +41,7 @@ def opened(source: str | Path, *, revision: str | None = None) -> Iterator[Path]
     path, name = Path(source), str(source)
     if not name or len(name) > _LONGEST_PATH:
         raise ModelError(f"{name[:50]!r}: not the path or name of a model", hint="check the path")
+    path = model_folder(path)
     if path.is_dir():
         yield path
     elif path.is_file():

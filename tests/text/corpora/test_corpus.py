@@ -50,6 +50,47 @@ def test_tsv(tmp_path: Path, name: str) -> None:
     assert languages(corpus) == (("en", "de") if "en-de" in name else (None, None))
 
 
+@pytest.mark.parametrize(
+    ("name", "head", "named"),
+    [
+        ("t.tsv", "source\ttarget", (None, None)),
+        ("t.tsv", "src_text\tTGT text", (None, None)),
+        ("t.en-de.tsv", "Source sentence\tTranslation", ("en", "de")),
+        ("t.en-de.tsv", "en\tde", ("en", "de")),
+        ("t.en-de.tsv", "eng\tDeutsch", None),
+        ("t.en-de.tsv", "eng\tdeu", ("en", "de")),
+        ("t.tsv", "en\tde", ("en", "de")),
+        ("t.tsv", '"English"\t"German"', ("en", "de")),
+        ("t.tsv", "English sentence\tGerman_text", ("en", "de")),
+        ("t.tsv", "en-US\tpt_BR", ("en", "pt")),
+        ("t.en-es.tsv", "is\tes", None),  # words, for the name says which languages these are
+        ("t.tsv", "the\tder", None),
+        ("t.tsv", "no\tno", None),
+        ("t.tsv", "The source is here.\tDie Quelle ist hier.", None),
+        ("t.tsv", "source\tQuelle", None),
+    ],
+)  # fmt: skip
+def test_the_head_line_of_a_table_is_not_a_pair(tmp_path, caplog, name: str, head: str, named) -> None:
+    corpus = open_corpus([write(tmp_path, name, f"{head}\na dog\tein Hund\n")])
+
+    assert [line.number for line in corpus] == ([1, 2] if named is None else [2])
+    assert [*corpus][-1] == Line(2, "a dog", "ein Hund")
+    if named is None:
+        assert not caplog.messages
+    else:
+        assert languages(corpus) == named
+        (message,) = caplog.messages
+        assert message.endswith(
+            f"{name}: line 1 names the columns ({', '.join(head.split(chr(9)))}) and is not a pair"
+        )
+
+
+def test_a_head_line_may_say_that_the_columns_are_swapped(tmp_path: Path) -> None:
+    path = write(tmp_path, "t.tsv", "de\ten\nein Hund\ta dog\n")
+    with pytest.raises(DataError, match="from de to en, but the languages are from en to de"):
+        open_corpus([path], languages=("en", "de"))
+
+
 @pytest.mark.parametrize("name", ["train.jsonl", "train.jsonl.gz", "train.ndjson", "train.en-de.jsonl"])
 def test_jsonl(tmp_path: Path, name: str) -> None:
     text = '{"de": "ein Hund", "en": "a dog"}\n{"en": "你好啊。", "de": "مرحبا 👩‍🚀"}\n'

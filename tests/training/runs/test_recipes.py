@@ -31,7 +31,13 @@ SHAPES = {
     "recurrent": ["d_model=16", "layers=1"],
     "ssru": ["d_model=16", "d_ff=16", "heads=2", *LAYERS],
 }
-UNMEASURED = {"multi30k-de-en", "multi30k-en-fr", "general-en-de", "general-en-de-small"}  # and not published
+UNMEASURED = {
+    "multi30k-de-en",
+    "multi30k-en-fr",
+    "general-en-de",
+    "general-en-de-small",
+    "iwslt14-de-en",
+}  # and not published
 SMALL = [
     "tokenizer.vocab_size=400",
     *(f"training.{name}" for name in ("batch_tokens=200", "max_updates=2", "validate_every=1", "warmup=1")),
@@ -44,6 +50,30 @@ def put_sample(folder: Path, names: tuple[str, ...], seed: int) -> None:
     for name, sentences in zip(names, zip(*toy.pairs(seed=seed, count=40), strict=True), strict=True):
         text = "".join(f"{sentence}\n" for sentence in sentences).encode()
         (folder / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+@pytest.mark.parametrize("pair", ["de-en", "en-de", "en-fr"])
+def test_multi30k_has_the_names_of_its_own_repository(pair: str, ending: str, tmp_path: Path) -> None:
+    data = resolve(recipe=FOLDER / f"multi30k-{pair}.toml").data
+    parts = {"train": data.train, "val": data.valid, "test_2016_flickr": data.test}
+    for part, names in parts.items():
+        files = tuple(f"{part}.{language}{ending}" for language in pair.split("-"))
+        put_sample(tmp_path, files, seed=1)
+        (tmp_path / f"{part.replace('2016', '2017')}_2017.de").touch()  # another test set
+        assert find_data(data, tmp_path, names) == [tmp_path / file for file in files]
+
+
+def test_the_script_for_iwslt14_writes_the_names_of_its_recipe(tmp_path: Path) -> None:
+    """With the marks of its subwords in one folder, and without them in another."""
+    path = FOLDER / "iwslt14-de-en.toml"
+    data, top = resolve(recipe=path).data, tmp_path / "iwslt14.tokenized.de-en"
+    top.mkdir()
+    for folder in (top, top / "tmp"):
+        for part in (data.train, data.valid, data.test):
+            put_sample(folder, part, seed=1)
+    assert find_data(data, top / "tmp", data.train) == [top / "tmp" / name for name in data.train]
+    assert find_data(data, tmp_path, data.train) == [top / name for name in data.train]
 
 
 def test_there_are_recipes():

@@ -20,7 +20,7 @@ from dragoman.translation.folder.digest import digest_of
 from dragoman.translation.translator import Translator
 
 PAIRS = toy.pairs(seed=3, count=120)
-VALID = toy.pairs(seed=4, count=8)
+VALID = [*toy.pairs(seed=4, count=6), PAIRS[7], PAIRS[8]]
 SMALL = [
     "tokenizer.vocab_size=400",
     *(f"model.{o}" for o in ("d_model=16", "d_ff=32", "heads=2", "encoder_layers=1", "decoder_layers=1")),
@@ -94,6 +94,36 @@ def test_pairs_of_strings_become_a_model_folder(done):
     part = ["train", "train", "valid", "samples"]
     assert kinds == ["start", *part, *part, "average", "result", "finish"]
     assert dragoman.train is train
+
+
+def test_validation_text_that_is_training_text_is_counted(done):
+    output, notes = done
+    leaked = sum(pair in PAIRS for pair in VALID)
+    said = f"{leaked} of 8 validation pairs are also in the training text"
+    assert leaked >= 2
+    assert [message for message in notes.messages if message.startswith(f"warning: {said}")]
+    assert said in (output / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_run_that_cannot_work_says_so_before_and_after(done):
+    output, notes = done
+    few = [
+        n for n, message in enumerate(notes.messages) if message.startswith("warning: 120 training pairs:")
+    ]
+    rows = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    (result,) = [row for row in rows if row["kind"] == "result"]
+    assert len(few) == 2
+    assert notes.messages[few[1] - 1].startswith("warning: BLEU ")
+    said = [f"warning: {doubt}" for doubt in result["doubts"]]
+    assert notes.messages[few[1] - 1 : few[1] - 1 + len(said)] == said
+
+
+def test_checkpoints_of_a_run_are_models(done):
+    output, _ = done
+    final, last = Translator.load(output), Translator.load(f"{output}@4")
+    assert (last.source_language, last.generation.size) == ("en", 2)
+    assert Translator.load(f"{output}@2").translate("A dog.").score != last.translate("A dog.").score
+    assert last.tokenizer.config == final.tokenizer.config
 
 
 @pytest.mark.thorough

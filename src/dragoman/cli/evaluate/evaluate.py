@@ -14,7 +14,7 @@ from dragoman.base.languages import closest
 from dragoman.base.tables import count
 from dragoman.cli.evaluate import score as scoring
 from dragoman.cli.input import keep_apart
-from dragoman.cli.models import Guides, Loading, files_of_models, models_and_text
+from dragoman.cli.models import Guides, Loading, files_of_models, leakage_of, models_and_text
 from dragoman.cli.options import Bootstrap, Data, Flag, Flags, Json, Lowercase, Model, Quiet, Recipe, TestName
 from dragoman.cli.outcome import to_json, waiting, warn
 from dragoman.translation.search.options import Decoding
@@ -98,6 +98,7 @@ def evaluate(
     from dragoman.text.corpora.lines import read_lines
     from dragoman.training.processes.distributed import joined
     from dragoman.training.step.malloc import keep_few_products, keep_freed_memory
+    from dragoman.translation.folder.checkpoint import model_folder, run_of
     from dragoman.translation.folder.config import read_config
     from dragoman.translation.translator import Translator
 
@@ -113,11 +114,12 @@ def evaluate(
     read = [*names, against, guides.terms, *folders]
     keep_apart(output, [*read, risk_chart])
     keep_apart(risk_chart, read)
-    other = list(read_lines(against)) if against is not None and not against.is_dir() else None
+    is_model = against is not None and (against.is_dir() or run_of(against) != against)
+    other = list(read_lines(against)) if against is not None and not is_model else None
     alone = len(models) == 1 and adapter is None
     if against is not None and against.resolve() == model.resolve() and alone:
         raise ConfigError(f"{against}: compared with itself", hint="name another model, or its translations")
-    about = read_config(model)
+    about = read_config(model_folder(model))
     # The model's languages say which key of a JSONL file is the source.
     corpus = open_corpus(names, languages=(about.source_language, decoding.to or about.target_language))
     if risk:
@@ -130,6 +132,7 @@ def evaluate(
             f"{against}: {count(len(other), 'line')}, but {names[-1]}: {count(len(pairs), 'line')}",
             hint="line n of one must be the translation of line n of the other",
         )
+    leaked = leakage_of([*models, *([against] if against is not None and is_model else [])], pairs, "test")
     types: dict[str, TypeSpeed] = {}
     hypotheses: dict[str, list[str]] = {}
     with joined() as world:
@@ -179,6 +182,8 @@ def evaluate(
     )
     if evaluation.truncated and not quiet:
         warn(f"{evaluation.truncated:,} of {len(pairs):,} translations are cut short")
+    for line in leaked:
+        warn(line)
     size = decoding.beam_search(translator.generation).size
     if as_json:
         table = {
@@ -191,6 +196,7 @@ def evaluate(
             "sentences_per_second": evaluation.sentences_per_second,
             "beam": size,
             "cut_short": evaluation.truncated,
+            **({"warnings": leaked} if leaked else {}),
             **({"dtype": types[str(each)].dtype, "types": [*map(asdict, types.values())]} if dtype else {}),
             **scoring.to_table(results),
             **({"risk": report.to_table()} if report else {}),
@@ -277,6 +283,7 @@ def _dtypes(dtype: str | None, *, alone: bool) -> list[DType | None]:
 def _speed(
     dtype: DType | None, translator: Translator, evaluation: Evaluation, models: Sequence[Path]
 ) -> TypeSpeed:
+    from dragoman.translation.folder.checkpoint import model_folder
     from dragoman.translation.folder.config import WEIGHTS
     from dragoman.translation.folder.header import read_header
     from dragoman.translation.folder.quantised import bytes_in_memory
@@ -289,7 +296,9 @@ def _speed(
         engine=engine.removesuffix("Engine").lower(),
         seconds=evaluation.seconds,
         sentences_per_second=evaluation.sentences_per_second,
-        weights_bytes=sum(bytes_in_memory(read_header(model / WEIGHTS), used) for model in models),
+        weights_bytes=sum(
+            bytes_in_memory(read_header(model_folder(model) / WEIGHTS), used) for model in models
+        ),
     )
 
 

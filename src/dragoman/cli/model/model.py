@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.tables import aligned, count
+from dragoman.cli.models import leakage_of
 from dragoman.cli.options import Commands, Flag, Json, Model, NewFolder, Quiet
-from dragoman.cli.outcome import tell, to_json, waiting
+from dragoman.cli.outcome import tell, to_json, waiting, warn
 from dragoman.text.clean import clean
 
 if TYPE_CHECKING:
@@ -78,11 +79,25 @@ def model_verify(folder: Model, as_json: Json = False) -> None:
 @model.command("average", short_help="Average the weights of several models.")
 def model_average(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="MODEL...", help="Model folders, two or more.", show_default=False)
+        list[Path],
+        typer.Argument(
+            metavar="MODEL...",
+            help="Model folders, or checkpoints of a run (RUN@500 or files in RUN/checkpoints): two or more. "
+            "With --last or --best, one run.",
+            show_default=False,
+        ),
     ],
     output: Annotated[
         Path, Flag("Write the average here: a new folder.", flag="--output -o", metavar="FOLDER")
     ],
+    last: Annotated[int | None, Flag("Average the last N checkpoints of a run.", at_least=2)] = None,
+    best: Annotated[
+        int | None, Flag("Average the N checkpoints of a run that scored best.", at_least=2)
+    ] = None,
+    by: Annotated[
+        Literal["loss", "bleu", "chrf"] | None,
+        Flag("With --best: the validation score. [default: training.stop_on of the run]"),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Average the weights of several models of the same shape, with the same tokenizer, into a new one.
@@ -93,14 +108,27 @@ def model_average(
 
     \b
       dragoman model average runs/first runs/longer -o runs/average
+      dragoman model average runs/en-de --last 5 -o runs/average
+      dragoman model average runs/en-de --best 3 --by bleu -o runs/average
+      dragoman model average runs/en-de@4000 runs/en-de@5000 -o runs/average
     """
+    if by is not None and best is None:
+        raise ConfigError("--by without --best", hint="say how many: --best 5")
+    if last is not None or best is not None:
+        if len(folders) > 1 or (last is not None and best is not None):
+            raise ConfigError("--last or --best with more than one run", hint="name one run, and one of both")
+        from dragoman.training.checkpoints.paths import Checkpoints
+
+        steps = Checkpoints(folders[0] / "checkpoints").chosen(last=last, best=best, by=by)
+        folders = [folders[0].with_name(f"{folders[0].resolve().name}@{step}") for step in steps]
     if len(folders) < 2:
         raise ConfigError("averaging needs at least two models", hint="name two models or more")
     _check_folders(folders, output)
     from dragoman.models.folder.average import average_folders
 
     average_folders(folders, output)
-    tell(f"wrote {output}", quiet=quiet)
+    chosen = "" if last is best is None else f": the average of {', '.join(map(str, folders))}"
+    tell(f"wrote {output}{chosen}", quiet=quiet)
 
 
 @model.command("merge", short_help="Merge an adapter into its model.")
@@ -215,6 +243,8 @@ def model_calibrate(
     from dragoman.evaluation.risk.calibrate import calibrate_folder
 
     lines = [(line.source, line.target) for line in corpus]
+    for warning in leakage_of([folder], lines, "held-out"):
+        warn(warning)
     with waiting("translating", shown=not quiet) as progress:
         report = calibrate_folder(folder, lines, to=to, most=pairs, progress=progress)
     print(report.to_text())
@@ -295,12 +325,13 @@ def model_card(
 def _check_folders(folders: Sequence[Path], output: Path | None = None) -> None:
     """Refuse wrong folders before loading torch, which takes seconds."""
     from dragoman.base.files import check_new
+    from dragoman.translation.folder.checkpoint import model_folder
     from dragoman.translation.folder.config import read_config
 
     if output is not None:
         check_new(output)
     for folder in folders:
-        read_config(folder)
+        read_config(model_folder(folder))
 
 
 def _is_adapter(folder: Path) -> bool:

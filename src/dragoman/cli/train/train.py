@@ -89,6 +89,9 @@ class TrainingRun:
         str | None, Flag("Target language. [default: from the file names, such as .de]", metavar="CODE")
     ] = None
     profile: Annotated[bool, Flag("Measure some updates and write profile.txt into the folder.")] = False
+    tensorboard: Annotated[
+        bool, Flag("Also write the figures for TensorBoard, into the folder tensorboard of the run.")
+    ] = False
 
     def names_text(self, overrides: Sequence[str]) -> bool:
         """Whether options name the text. They need a preset, because the pairs are not counted yet."""
@@ -110,7 +113,10 @@ class TrainingRun:
     ) -> None:
         """Train a model in a folder."""
         from dragoman.training.runs import run
+        from dragoman.training.tensorboard import TensorBoard
 
+        if self.tensorboard and speaks():
+            observer = TensorBoard(output / "tensorboard", then=observer)
         run.train(
             files or None,
             base=base,
@@ -223,8 +229,14 @@ def train(
 
 
 def say_next(output: Path, quiet: bool) -> None:
-    """Say what to do with the model."""
-    tell(f"translate with: dragoman translate {shlex.quote(str(output))} FILE", quiet=quiet or not speaks())
+    """Say what to do with the model, or that it does not translate."""
+    from dragoman.training.runs.folder import RunFolder
+
+    name = shlex.quote(str(output))
+    text = f"translate with: dragoman translate {name} FILE"
+    if (RunFolder(output).metrics.result() or {}).get("doubts"):
+        text = f"{name} is not a model to translate with: see the warnings above, and how-to/train.md"
+    tell(text, quiet=quiet or not speaks())
 
 
 def _train_seeds(

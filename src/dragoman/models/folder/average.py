@@ -9,10 +9,11 @@ from pathlib import Path
 from dragoman.base.config import difference, to_table
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import new_folder
-from dragoman.models.folder.bundle import write_folder
-from dragoman.models.folder.weights import average, check_finite
+from dragoman.models.folder.bundle import new_model, write_folder
+from dragoman.models.folder.weights import average, check_finite, outlines, put_weights
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.folder.card import write_card
+from dragoman.translation.folder.checkpoint import model_folder
 from dragoman.translation.folder.config import WEIGHTS, FolderConfig, read_config, read_json
 from dragoman.translation.folder.digest import check_digest
 from dragoman.translation.folder.shortlist import copy_shortlist
@@ -21,8 +22,9 @@ from dragoman.translation.folder.shortlist import copy_shortlist
 def average_folders(folders: Sequence[Path], output: Path) -> None:
     """Write a model whose weights are the mean of those in `folders`, summed in float64, to `output`.
 
-    A folder that is named twice counts twice. The search, the shortlist, and options that matter only in
-    training, such as dropout, come from the first. Risk models are left out: the average makes other errors.
+    Each is a model folder, or a checkpoint of a run: RUN@500, or a file in RUN/checkpoints. One that is named
+    twice counts twice. The search, the shortlist, and options that matter only in training, such as dropout,
+    come from the first. Risk models are left out: the average makes other errors.
     Raises ConfigError for fewer than two folders, if `output` exists, and if the models differ in shape,
     languages or tokenizer, with all differences; ModelError for a folder that is damaged or has weights that
     are not finite. Leaves nothing behind then.
@@ -30,17 +32,21 @@ def average_folders(folders: Sequence[Path], output: Path) -> None:
     if len(folders) < 2:
         raise ConfigError("averaging needs at least two models", hint="name two models or more")
     with new_folder(output) as part:
-        configs = [read_config(folder) for folder in folders]
-        _check_alike(folders, configs)
-        paths = [folder / WEIGHTS for folder in folders]
+        read = [model_folder(folder) for folder in folders]
+        configs = [read_config(folder) for folder in read]
+        _check_alike(folders, [_alike(*one) for one in zip(read, configs, strict=True)])
+        paths = [one / WEIGHTS for one in read]
+        if read != [*folders]:  # messages name the file of a checkpoint
+            paths = [path.resolve() for path in paths]
         for path, config in zip(paths, configs, strict=True):
             check_digest(path, config.weights)
         weights = average(paths)
         check_finite(weights, "the average is")
+        put_weights(new_model(configs[0].model, outlines(weights), paths[0]), weights, paths[0])  # they fit
         write_folder(
-            replace(configs[0], quantised=None, original=None), Tokenizer.load(folders[0]), weights, part
+            replace(configs[0], quantised=None, original=None), Tokenizer.load(read[0]), weights, part
         )
-        copy_shortlist(folders[0], part)
+        copy_shortlist(read[0], part)
         rows = [
             [f"model {number}", f"{folder}, {config.weights or 'without a digest'}"]
             for number, (folder, config) in enumerate(zip(folders, configs, strict=True), 1)
@@ -48,9 +54,8 @@ def average_folders(folders: Sequence[Path], output: Path) -> None:
         write_card(part, {"Average of": rows})
 
 
-def _check_alike(folders: Sequence[Path], configs: Sequence[FolderConfig]) -> None:
+def _check_alike(folders: Sequence[Path], tables: Sequence[dict[str, object]]) -> None:
     """Raise ConfigError unless all models have the first one's shape, languages and tokenizer."""
-    tables = [_alike(folder, config) for folder, config in zip(folders, configs, strict=True)]
     lines = [
         f"{folders[0]} and {folder}: {line}"
         for folder, table in zip(folders[1:], tables[1:], strict=True)

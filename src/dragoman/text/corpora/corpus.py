@@ -13,7 +13,7 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import related
 from dragoman.base.tables import count
 from dragoman.text.corpora.formats import jsonl, tmx
-from dragoman.text.corpora.languages import Languages, first_known, of_pair, of_side
+from dragoman.text.corpora.languages import Languages, first_known, of_head, of_pair, of_side
 from dragoman.text.corpora.lines import STDIN, Line, TextFile, kept_file, one_line, open_text, read_lines
 from dragoman.text.corpora.shards import kind_of, not_a_pair, shards_of
 
@@ -112,7 +112,14 @@ def _open_shard(names: Sequence[str], languages: Languages) -> Corpus:
             file = open_text(name)
             _check_direction(names, of_pair(name), languages)
             named = first_known(languages, of_pair(name))
-            return Corpus(file.name, lambda: read_columns(file), named, files=files)
+            columns = next(iter(file)).split("\t")
+            if len(columns) == 2 and (head := of_head(columns, named)) is not None:
+                log.warning("%s: line 1 names the columns (%s, %s) and is not a pair", file.name, *columns)
+                _check_direction(names, head, named)
+                named = first_known(named, head)
+            else:
+                head = None
+            return Corpus(file.name, lambda: read_columns(file, skip=head is not None), named, files=files)
         case [name] if kind_of(name) in _JSONL:
             file = open_text(name)
             keys = first_known(languages, of_pair(name))
@@ -147,10 +154,11 @@ def _open_shard(names: Sequence[str], languages: Languages) -> Corpus:
     raise not_a_pair(names)
 
 
-def read_columns(file: TextFile) -> Iterator[Line]:
+def read_columns(file: TextFile, *, skip: bool = False) -> Iterator[Line]:
     """Yield the pairs of tab-separated values: each line is a sentence, a tab and its translation, unquoted.
 
-    An empty line is a pair of empty sentences. Raise DataError if a line does not have two columns.
+    An empty line is a pair of empty sentences. `skip` leaves out the first line, which is a head.
+    Raise DataError if a line does not have two columns.
     """
     for number, line in enumerate(file, 1):
         columns = line.split("\t") if line else ["", ""]
@@ -160,7 +168,8 @@ def read_columns(file: TextFile) -> Iterator[Line]:
                 f"{file.name}:{number}: {count(len(columns), 'column')}, expected 2 (source<TAB>target)",
                 hint="cut -f1,2 keeps the first two columns" if len(columns) > 2 else hint,
             )
-        yield Line(number, *columns)
+        if number > 1 or not skip:
+            yield Line(number, *columns)
 
 
 def read_side_by_side(source: TextFile, target: TextFile) -> Iterator[Line]:

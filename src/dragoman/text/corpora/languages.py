@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from pathlib import PurePath
 
+from dragoman.base.languages import base, language_name, same
 from dragoman.text.corpora.compressed import SUFFIXES
 
 Languages = tuple[str | None, str | None]  # source, target
@@ -19,6 +20,11 @@ _NO_LANGUAGES = frozenset(
     "bak bpe bz csv dat dev doc gz hyp ids log new old out raw ref spm src tgt tmp tok trg txt val xz "
     "zst".split()
 )
+
+# Names of columns, without "text", "sentence" and "language".
+_SOURCES = frozenset("source src input original".split())
+_TARGETS = frozenset("target tgt trg translation output reference".split())
+_OF_COLUMNS = re.compile(r"[\s_-]*(text|sentence|segment|language|lang)s?$")
 
 _IGNORED = SUFFIXES | {".txt"}
 
@@ -40,6 +46,27 @@ def of_pair(name: str) -> Languages:
     if codes and is_language(codes[1]) and is_language(codes[2]):
         return codes[1], codes[2]
     return None, None
+
+
+def of_head(columns: Sequence[str], languages: Languages) -> Languages | None:
+    """Return the languages of the head line of a table of pairs, or None if it is a pair of sentences.
+
+    A head names the columns: source and target, or two languages by code or English name. Of other
+    `languages` than the text's, if these are known, it is taken for words, such as "is" and "es".
+    """
+    cells = [_OF_COLUMNS.sub("", cell.strip().strip("\"'").casefold()) for cell in columns]
+    source, target = cells
+    if (source in _SOURCES and target in _TARGETS) or (source in _TARGETS and target in _SOURCES):
+        return None, None
+    codes = [base(cell) for cell in cells]
+    if same(*codes) or any(language_name(code) == code for code in codes):
+        return None
+    if all(languages) and not any(
+        same(codes[0], str(a)) and same(codes[1], str(b)) for a, b in (languages, languages[::-1])
+    ):
+        return None
+    # Three letters are more often a word than a language that nothing else has named.
+    return None if not all(languages) and any(len(cell) == 3 for cell in cells) else (codes[0], codes[1])
 
 
 def _suffix(name: str, ignored: Set[str]) -> str:

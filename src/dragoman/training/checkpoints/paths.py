@@ -8,6 +8,7 @@ corpus/train, corpus/valid  the tokenised text; corpus/train.NAME of several tra
                             corpus/general in tuning
 outputs/                    translations by teachers (`training/runs/text/translations.py`)
 lessons/                    the teachers' distributions for each tokenised text (`training/distillation`)
+config.json, generation.json    the shape and the search of the model, which make a checkpoint readable
 lock, lock.owner            the lock of the run that writes here, and who holds it
 """
 
@@ -18,7 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from dragoman.base.errors import ConfigError
+from dragoman.base.tables import count
 from dragoman.training.checkpoints.progress import Progress, read_progress
+from dragoman.translation.folder.checkpoint import saved_steps, step_file
 
 PROGRESS = "progress.json"
 Part = Literal["train", "valid", "replay", "general"]  # the last two in tuning only
@@ -52,7 +56,30 @@ class Checkpoints:
 
     def step(self, step: int) -> Path:
         """The weights after update `step`."""
-        return self.folder / f"step-{step:07d}.safetensors"
+        return step_file(self.folder, step)
+
+    def chosen(self, *, last: int | None = None, best: int | None = None, by: str | None = None) -> list[int]:
+        """The updates of the `last` weights, or of the `best` by a score of their validation, best first.
+
+        `by` is loss, perplexity, bleu or chrf; None is the measure that the run itself went by. Raises
+        ConfigError for fewer weights than wanted, or without that score; ModelError for a damaged progress.
+        """
+        steps = saved_steps(self.folder)
+        has = f"it has {count(len(steps), 'checkpoint')}"
+        if best is not None and self.resumable:
+            history = {one.step: one for one in self.progress().history}
+            scores = {step: getattr(history[step], by or "score") for step in steps if step in history}
+            lower = by in ("loss", "perplexity")
+            known = {step: -score if lower else score for step, score in scores.items() if score is not None}
+            steps = sorted(known, key=lambda step: known[step], reverse=True)
+            has = f"{has}, {len(steps):,} with {by or 'a score'}"
+        wanted = (last if best is None else best) or 0
+        if len(steps) < wanted:
+            raise ConfigError(
+                f"{self.folder}: {wanted:,} checkpoints wanted, but {has}",
+                hint="a run keeps those that its own average may take: train with a larger training.average",
+            )
+        return steps[:wanted] if best is not None else steps[len(steps) - wanted :]
 
     def corpus(self, part: str) -> Path:
         """The folder of a tokenised text: a `Part`, or train.NAME for one of several training texts."""
@@ -70,6 +97,10 @@ class Checkpoints:
         """The folders of the tokenised training text: train, or else every train.NAME."""
         whole = self.corpus("train")
         return [whole] if whole.exists() else sorted((self.folder / "corpus").glob("train.*/"))
+
+    def learnt_texts(self) -> list[Path]:
+        """The folders of all tokenised text that the model learns from: in tuning, also the replayed text."""
+        return [*self.training_texts(), *filter(Path.exists, [self.corpus("replay")])]
 
     def progress(self) -> Progress:
         """The progress of the run. Raises ModelError if it cannot be read."""

@@ -65,9 +65,6 @@ class Chunker:
         source, target = [source[row] for row in rows], [target[row] for row in rows]
         pairs = [(sources[row], targets[row]) for row in rows]
         spans = [packed(copied(*pair)) for pair in pairs] if self.tokenizer.placeholders else []
-        digests = b""
-        if self.keep.drop_duplicates:
-            digests = b"".join(blake2b(f"{a}\0{b}".encode(), digest_size=8).digest() for a, b in pairs)
         return Chunk(
             reasons=np.array([0 if r is None else 1 + REASONS.index(r) for r in reasons], np.uint8),
             source=_joined(source, self.dtype),
@@ -76,7 +73,7 @@ class Chunker:
             target_lengths=_lengths(target),
             copied=_joined(spans, "uint32"),
             copied_lengths=_lengths(spans),
-            digests=np.frombuffer(digests, np.uint64),
+            digests=digests_of(pairs),
         )
 
     def _encoded(
@@ -87,6 +84,12 @@ class Chunker:
             for first in range(0, len(lines), self.at_once)
             for ids in encode(lines[first : first + self.at_once])
         ]
+
+
+def digests_of(pairs: Iterable[tuple[str, str]]) -> Array:
+    """A number of 64 bits for each pair; equal pairs have equal ones."""
+    joined = b"".join(blake2b(f"{a}\0{b}".encode(), digest_size=8).digest() for a, b in pairs)
+    return np.frombuffer(joined, np.uint64)
 
 
 def _joined(rows: Sequence[Sequence[int]], dtype: str) -> Array:

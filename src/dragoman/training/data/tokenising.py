@@ -99,7 +99,7 @@ class Tokenising:
         files.append(REASONS_FILE, reasons.tobytes())
         numbers = np.array(lines.numbers, np.int64)[rows[fresh]]
         files.append(LINES, np.where(numbers < 2**32, numbers, 0).astype(LINE).tobytes())
-        files.append(SEEN, chunk.digests[fresh].tobytes() if len(chunk.digests) else b"")
+        files.append(SEEN, chunk.digests[fresh].tobytes())
         for side, values, lengths in (
             ("source", chunk.source, chunk.source_lengths),
             ("target", chunk.target, chunk.target_lengths),
@@ -182,7 +182,7 @@ class UnfinishedCorpus(GrowingFiles):
         unfinished/source.tokens ...  the files of the corpus so far
         unfinished/lines              the line number of each pair in its shard
         unfinished/reasons            a byte for each line that was read: 0, or why the pair was left out
-        unfinished/seen               a digest of 8 bytes for each pair, if duplicates are left out
+        unfinished/seen               a digest of 8 bytes for each pair
         unfinished/record.json        how many lines they hold, the sizes of the files, digests of the text
 
     Bytes beyond the recorded sizes are cut off. The record has digests of the text up to the end of
@@ -239,14 +239,14 @@ class UnfinishedCorpus(GrowingFiles):
     def lasting(self) -> list[str]:
         """The names of the files that the corpus keeps."""
         names = (path.name for path in self.folder.iterdir() if path.is_file())
-        return [name for name in names if name not in (_RECORD, REASONS_FILE, SEEN)]
+        return [name for name in names if name not in (_RECORD, REASONS_FILE)]
 
     def move(self) -> None:
         """Move the files to their places in the corpus. about.json must be written then."""
         self.close()
         with explaining(self.target):
             (self.target / "about.json").unlink(missing_ok=True)
-            for name in (_RECORD, REASONS_FILE, SEEN):
+            for name in (_RECORD, REASONS_FILE):
                 (self.folder / name).unlink()
             for path in sorted(self.folder.iterdir()):
                 os.replace(path, self.target / path.name)

@@ -28,7 +28,13 @@ def write(prepared: Prepared, *, started: Started, finished: Finished, tuned: Tu
     if prepared.validation is not None:
         texts["validation"] = prepared.validation
     card = render(
-        prepared.recipe, started=started, finished=finished, texts=texts, command=command_line(), tuned=tuned
+        prepared.recipe,
+        started=started,
+        finished=finished,
+        texts=texts,
+        command=command_line(),
+        tuned=tuned,
+        leaked=prepared.leaked,
     )
     write_whole(prepared.folder.card, card)
 
@@ -52,6 +58,7 @@ def render(
     texts: Mapping[str, TrainingText],
     command: Sequence[str],
     tuned: Tuned | None = None,
+    leaked: str = "",
 ) -> str:
     """Return the card as Markdown. `command` is empty for a run from Python."""
     languages = f"{recipe.data.source_language} to {recipe.data.target_language}"
@@ -81,7 +88,7 @@ def render(
             *_teachers(recipe),
             ["weights", finished.outcome],
             ["torch, Python", f"{torch.__version__}, {platform.python_version()}"],
-            *_validation(finished),
+            *_validation(finished, leaked),
         ],
     }
     if tuned is not None:
@@ -116,8 +123,10 @@ def _teachers(recipe: Recipe) -> list[list[str]]:
     return rows
 
 
-def _validation(finished: Finished) -> list[list[str]]:
+def _validation(finished: Finished, leaked: str) -> list[list[str]]:
     rows = []
+    if leaked:
+        rows.append(["warning", leaked])
     if finished.loss is not None:
         rows.append(["validation loss", f"{finished.loss:.4f} nats a token"])
     if finished.bleu is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
@@ -20,12 +20,14 @@ from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.training.events import Finished, Observer, Started, Stop
 from dragoman.training.profile import Profile
 from dragoman.training.runs import card
+from dragoman.training.runs.doubts import doubts_after, doubts_before
 from dragoman.training.runs.prepare import Prepared
 from dragoman.training.runs.tuning.outcome import finish_tuning
 from dragoman.training.runs.validation_scores import search_name, translate_and_score
 from dragoman.training.step.precision import send_to_onednn
 from dragoman.training.trainer import Trainer
 from dragoman.training.validation import Scored
+from dragoman.translation.folder.config import write_config
 from dragoman.translation.folder.risk import RISK
 
 
@@ -71,6 +73,12 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) ->
         stop=stop,
         penalty=recipe.tuning.penalty,
     )
+    tokenizer = prepared.tokenizer
+    vocabulary = tokenizer.source_size + (
+        tokenizer.target_size if tokenizer.vocabularies[0] is not tokenizer.vocabularies[1] else 0
+    )
+    before = doubts_before(recipe, prepared.training, vocabulary=vocabulary, processes=world.size)
+    world.lead(lambda: write_config(bundle.config, folder.checkpoints.folder))
     if trainer.learner.precision == "fp32":
         send_to_onednn()
     if profile and world.leads:
@@ -100,9 +108,11 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) ->
     observer.on_start(started)  # on every process: from here on the trainer handles signals
     if world.leads:
         folder.metrics.begin(started)
+        for line in before:
+            say(f"warning: {line}")
 
     def write(finished: Finished) -> None:
-        _write(trainer, prepared, bundle, base, started, finished)
+        _write(trainer, prepared, bundle, base, started, finished, before, say)
         calibrate()
 
     try:
@@ -145,6 +155,8 @@ def _write(
     base: Bundle | None,
     started: Started,
     finished: Finished,
+    before: Sequence[str],
+    say: Callable[[str], None],
 ) -> None:
     """Put the final weights into the bundle, and write the model folder with its card and scores."""
     folder = prepared.folder
@@ -159,7 +171,10 @@ def _write(
             row |= {"bleu": bleu.value, "signature": bleu.signature, "search": search}
         if prepared.validation is not None:
             row["loss"] = trainer.examiner.loss_of(prepared.validation)
-    folder.metrics.add({"kind": "result", "step": finished.step, **row})
+    doubted = doubts_after(before, prepared.recipe, updates=finished.step, bleu=row["bleu"])
+    for line in doubted:
+        say(f"warning: {line}")
+    folder.metrics.add({"kind": "result", "step": finished.step, **row, "doubts": doubted})
     card.write(prepared, started=started, finished=finished, tuned=tuned)
     model_folder.save(bundle, folder.path)  # writes the weights last: if they exist, all files do
 

@@ -27,6 +27,8 @@ from dragoman.translation.folder.digest import check_digest
 _OTHER_FOLDER = "choose another folder with -o"
 # Options that may change when a run is resumed. Clipping and precision may mend infinite gradients.
 _MAY_CHANGE = {
+    # That the text is the same is checked by its digest, whatever its files are called.
+    *(f"data.{name}" for name in ("folder", "train", "valid", "test", "aliases", "origin")),
     *("title", "data.workers", "teacher.models"),  # the digests of the teachers say which they are
     *("training.clip", "training.precision", "training.recompute", "training.parallel"),
     *(f"training.{name}" for name in ("max_updates", "max_epochs", "max_minutes", "patience", "log_every")),

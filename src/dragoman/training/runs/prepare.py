@@ -12,12 +12,14 @@ from typing import Any, cast
 from dragoman.base.config import from_table, to_table
 from dragoman.text.guidance import synthetic_mark
 from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.training.data.leakage import leakage
 from dragoman.training.data.mixture import Mixture, TrainingText, Weighted
 from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.distillation.distributions import lessons_of
 from dragoman.training.distillation.options import outputs_of
 from dragoman.training.options import NOTHING, Annotating
 from dragoman.training.processes.distributed import World
+from dragoman.training.runs.doubts import marks_of_subwords
 from dragoman.training.runs.folder import RunFolder
 from dragoman.training.runs.recipe import Recipe
 from dragoman.training.runs.text.opening import open_texts
@@ -45,6 +47,7 @@ class Prepared:
     base: Base | None = None  # the model to tune
     general: TokenisedCorpus | None = None  # in tuning, general text to measure with
     general_pairs: Pairs = ()
+    leaked: str = ""  # how much of the validation text is also training text
 
     @property
     def source_language(self) -> str:
@@ -71,6 +74,8 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
         texts.recipe.training.check_validated(loss=validated, bleu=validated)
         if texts.teachers is not None:
             texts.teachers.check_same(folder)
+        if marked := marks_of_subwords(texts.training):
+            say(f"warning: {marked}")
         begun = folder.begin(texts.recipe)
         texts = with_outputs(texts, folder.checkpoints, say)
         given = None if request.base is None else request.base.tokenizer
@@ -78,11 +83,19 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
         folder.note(texts.recipe)  # now that the text is known to be the right one
         if texts.teachers is not None and texts.recipe.teacher.words:
             _write_lessons(texts.teachers, folder, [*texts.corpora], world, say)
+        general = None if texts.general is None else two_sided(texts.general)
+        learnt = folder.checkpoints.learnt_texts()
+        if request.base is not None:
+            learnt += request.base.checkpoints.learnt_texts()
+        leaked = leakage(texts.validation_pairs or (), learnt, what="validation")
+        for line in filter(None, (leaked, leakage(general or (), learnt, what="general"))):
+            say(f"warning: {line}, and they choose the weights; take these pairs out of one of the texts")
         return {
+            "leaked": leaked,
             "recipe": to_table(texts.recipe),
             "begun": begun,
             "validation_pairs": texts.validation_pairs,
-            "general_pairs": None if texts.general is None else two_sided(texts.general),
+            "general_pairs": general,
         }
 
     done = world.lead(work)
@@ -121,6 +134,7 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
         base=request.base,
         general=None if general_pairs is None else tokens("general"),
         general_pairs=general_pairs or (),
+        leaked=done["leaked"],
     )
 
 

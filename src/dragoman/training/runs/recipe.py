@@ -76,6 +76,13 @@ class DataConfig(Options, section="data"):
     test: Annotated[
         tuple[str, ...], Option("Test text for `dragoman evaluate`. Training never reads it.")
     ] = ()
+    aliases: Annotated[
+        tuple[str, ...],
+        Option(
+            'Other names that files may have: with "valid=val", valid.en may be called val.en. Any file may '
+            "also be compressed, or not."
+        ),
+    ] = ()
     origin: Annotated[str, Option("Where to get the text: an address, and the files to take from there.")] = (
         ""
     )
@@ -397,12 +404,10 @@ def find_data(data: DataConfig, root: Path | None, names: Sequence[str]) -> list
             hint=f"pass --data FOLDER or set {DATA_VARIABLE}{origin}",
         )
     for folder in (top / data.folder, top):
-        paths = [_path_or_pattern(folder, name) for name in names]
-        if all(
-            path.exists() or (has_magic(name) and glob(str(path)))
-            for name, path in zip(names, paths, strict=True)
-        ):
-            return paths
+        paths = [_path_or_pattern(folder, name, data.aliases) for name in names]
+        found = [path for path in paths if path is not None]
+        if len(found) == len(names):
+            return found
     places = f"{top / data.folder} or {top}" if data.folder else f"{top}"
     raise ConfigError(
         f"no {' and '.join(names)} in {places}",
@@ -410,10 +415,25 @@ def find_data(data: DataConfig, root: Path | None, names: Sequence[str]) -> list
     )
 
 
-def _path_or_pattern(folder: Path, name: str) -> Path:
-    """Return the path of a file, or a pattern. The folder is read literally: `[` in it is not a pattern."""
-    path = folder / name
-    return path if path.exists() or not has_magic(name) else Path(escape(str(folder))) / name
+def _path_or_pattern(folder: Path, name: str, aliases: Sequence[str]) -> Path | None:
+    """Return the path of a file, or a pattern that has files; None without one.
+
+    The folder is read literally: `[` in it is not a pattern.
+    """
+    part, _, rest = name.partition(".")
+    others = [
+        f"{other}.{rest}" for first, _, other in (one.partition("=") for one in aliases) if first == part
+    ]
+    for one in (name, *others):
+        if (folder / one).exists():
+            return folder / one
+        if has_magic(one) and glob(str(pattern := Path(escape(str(folder))) / one)):
+            return pattern
+        plain = one.removesuffix(".gz").removesuffix(".zst")
+        for path in (folder / f"{plain}{suffix}" for suffix in ("", ".gz", ".zst")):
+            if path.exists():
+                return path
+    return None
 
 
 def merge_tables(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -171,7 +171,7 @@ class Tuned:
                 f"{before.value:.2f} {before.interval}",
                 f"{after.value:.2f} {after.interval}",
                 f"{difference.difference:+.2f}",
-                _p(difference),
+                difference.p_text.removeprefix("p ").removeprefix("= "),
                 f"`{before.signature}`",
             ]
             for name, comparison in self.comparisons.items()
@@ -230,9 +230,5 @@ def _lines(comparison: Comparison) -> int:
 
 def _verdict(difference: Difference) -> str:
     if not difference.significant:
-        return f"not significant (p = {_p(difference)})"
-    return f"{'better' if difference.better else 'worse'} (p = {_p(difference)})"
-
-
-def _p(difference: Difference) -> str:
-    return f"{difference.p_value:.3f}"
+        return f"not significant ({difference.p_text})"
+    return f"{'better' if difference.better else 'worse'} ({difference.p_text})"
