@@ -94,7 +94,7 @@ def test_hard(tokenizer: Tokenizer) -> None:
 
 
 def test_the_mode_can_be_chosen(tokenizer: Tokenizer) -> None:
-    translator, engine = translator_of(tokenizer, "terms")
+    translator, _ = translator_of(tokenizer, "terms")
     assert phrases_of(translator.using(terms=TERMS, terms_mode="hard"), "The file.") == [["Datei"]]
     assert phrases_of(translator.using(terms=TERMS), "The file.") == []
     with pytest.raises(ConfigError, match="terms_mode = 'sofft'"):
@@ -115,7 +115,7 @@ def test_a_draw_cannot_have_hard_terms(tokenizer: Tokenizer) -> None:
 
 
 def test_several_lists(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    translator, engine = translator_of(tokenizer)
+    translator, _ = translator_of(tokenizer)
     (tmp_path / "own.csv").write_text("closed,geschlossen\n", encoding="utf-8")
     both = translator.using(terms=TERMS).using(terms=tmp_path / "own.csv")
     assert phrases_of(both, "The file is closed.") == [["Datei"], ["geschlossen"]]
@@ -127,7 +127,7 @@ def test_several_lists(tokenizer: Tokenizer, tmp_path: Path) -> None:
 
 def test_several_lists_are_searched_as_one(tokenizer: Tokenizer) -> None:
     """The longest term wins, and no translation is forced beside its rival."""
-    translator, engine = translator_of(tokenizer)
+    translator, _ = translator_of(tokenizer)
     other = TermList(
         [
             Term("preview", ("Vorschau",)),

@@ -79,8 +79,8 @@ class Placer:
     ) -> Placing:
         """Yield one request after another, be sent its hypotheses, and return those with the terms.
 
-        `request` is of the line without terms. `source` has the spans of the tokens of the line, and `own` their
-        places in what the model reads. `rows` returns the attention of each token of a translation to them.
+        `request` is of the line without terms. `source` has the spans of the tokens of the line, and `own`
+        their places in what the model reads. `rows` returns the attention of each token of a translation to them.
         """
         found = yield request
         fixed, left = len(prefix_of(request.rules)), [*phrases]
@@ -163,12 +163,14 @@ class Placer:
         choices: list[tuple[float, int, Phrase, range]] = []
         for phrase, drop in drops.items():
             parts = _parts(source, phrase)
-            columns = list(chain(*parts))
-            for one in free:
-                weight = attention(one, columns) + _DROP * sum(drop[words[one].first : words[one].last])
-                # A term of several words may stand for several: the best of each, if they are neighbours.
-                each = [max(free, key=lambda n: attention(n, part)) for part in parts] if rows else []
-                near = [one, *(n for n in each if abs(n - one) < len(parts))]
+            weights = {
+                one: attention(one, list(chain(*parts)))
+                + _DROP * sum(drop[words[one].first : words[one].last])
+                for one in free
+            }
+            for one, weight in weights.items():
+                # A term of several words may stand for several.
+                near = [n for n in free if abs(n - one) < len(parts) and weights[n] >= weight / 2]
                 if weight >= _LEAST:
                     choices.append((weight, -one, phrase, range(min(near), max(near) + 1)))
         first: dict[int, tuple[Phrase, range]] = {}
