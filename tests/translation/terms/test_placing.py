@@ -31,7 +31,7 @@ TERMS = [
 class WordForWord:
     """Translates with a dictionary. It attends to the word that it translates, if it `attends`.
 
-    A word is likely if the source has what it translates. Words of a phrase and unknown words are less likely.
+    A word is likely if the source has what it translates. Other words are less likely.
     """
 
     def __init__(self, tokenizer: Tokenizer, *, attends: bool, dropped: str = "") -> None:

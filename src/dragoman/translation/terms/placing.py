@@ -80,7 +80,7 @@ class Placer:
         """Yield one request after another, be sent its hypotheses, and return those with the terms.
 
         `request` is of the line without terms. `source` has the spans of the tokens of the line, and `own`
-        their places in what the model reads. `rows` returns the attention of each token of a translation to them.
+        their places in what the model reads. `rows` returns the attention of a translation's tokens to them.
         """
         found = yield request
         fixed, left = len(prefix_of(request.rules)), [*phrases]
