@@ -16,8 +16,8 @@ With a list, the lines are the first that have one of its terms. It has a third 
 of the term, then other forms of it, separated by |. Prints for each mode: `used`, the share of terms that the
 translation has, each as often as the source; `in place`, the share in lines that have a term exactly as
 often, before the last mark that ends a sentence, and no form of its usual translation, although another word
-of the source may have it, too; chrF; chrF with the usual translations put back, as references have only these, so
-that the terms themselves cost nothing; and seconds of processor time.
+of the source may have it, too; chrF; chrF with the usual translations put back, as references have only
+these, so that the terms themselves cost nothing; and seconds of processor time.
 """
 
 from __future__ import annotations
