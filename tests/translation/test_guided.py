@@ -13,11 +13,10 @@ from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.documents.segment import Code, Segment, text_of
 from dragoman.documents.translate import translate_segments
-from dragoman.text.guidance import marks_of
+from dragoman.text.guidance import combined, marks_of
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.translation.search.engine import Hypothesis, Request
 from dragoman.translation.search.options import Sample
-from dragoman.translation.search.rules import Phrases
 from dragoman.translation.terms.terms import Term, TermList
 
 PAIRS = [
@@ -64,14 +63,16 @@ def translator_of(tokenizer: Tokenizer, *reads: str) -> tuple[Translator, Script
     return translator, engine
 
 
-def phrases_of_request(tokenizer: Tokenizer, request: Request) -> list[list[str]]:
-    rules = [rule for rule in request.rules if isinstance(rule, Phrases)]
-    return [[tokenizer.decode(form) for form in forms] for rule in rules for forms in rule.phrases]
+def phrases_of(translator: Translator, line: str) -> list[list[str]]:
+    """The forms of each term that the search is to put in."""
+    found = combined(guide.guide([line])[0] for guide in translator.guides)
+    return [] if found is None else [list(one.forms) for one in found.phrases]
 
 
 def test_soft(tokenizer: Tokenizer) -> None:
     translator, engine = translator_of(tokenizer, "terms")
-    translator.using(terms=TERMS).translate(["Open the print preview.", "Nothing."])
+    using = translator.using(terms=TERMS)
+    using.translate(["Open the print preview.", "Nothing."])
     marks = marks_of(tokenizer)
     assert marks is not None
     asked, plain = engine.asked
@@ -79,22 +80,23 @@ def test_soft(tokenizer: Tokenizer) -> None:
     begin, end = asked.source.index(marks.translated) + 1, asked.source.index(marks.end)
     assert tokenizer.decode(asked.source[begin:end]) == "Druckvorschau"
     assert not set(plain.source) & set(marks)
-    assert phrases_of_request(tokenizer, asked) == []
+    assert phrases_of(using, "Open the print preview.") == []
 
 
 def test_hard(tokenizer: Tokenizer) -> None:
     translator, engine = translator_of(tokenizer)
-    translator.using(terms=TERMS).translate(["Open the print preview.", "Nothing."])
-    asked, plain = engine.asked
-    assert phrases_of_request(tokenizer, asked) == [["Druckvorschau", "Seitenvorschau"]]
+    using = translator.using(terms=TERMS)
+    assert phrases_of(using, "Open the print preview.") == [["Druckvorschau", "Seitenvorschau"]]
+    using.translate(["Open the print preview.", "Nothing."])
+    asked, plain = engine.asked  # the first translation has its term
     assert list(asked.source) == tokenizer.encode_source(["Open the print preview."])[0]
-    assert plain.rules == ()
+    assert asked.rules == plain.rules == ()
 
 
 def test_the_mode_can_be_chosen(tokenizer: Tokenizer) -> None:
-    translator, engine = translator_of(tokenizer, "terms")
-    translator.using(terms=TERMS, terms_mode="hard").translate(["The file."])
-    assert phrases_of_request(tokenizer, engine.asked[0]) == [["Datei"]]
+    translator, _ = translator_of(tokenizer, "terms")
+    assert phrases_of(translator.using(terms=TERMS, terms_mode="hard"), "The file.") == [["Datei"]]
+    assert phrases_of(translator.using(terms=TERMS), "The file.") == []
     with pytest.raises(ConfigError, match="terms_mode = 'sofft'"):
         translator.using(terms=TERMS, terms_mode=cast(Any, "sofft"))
 
@@ -113,11 +115,10 @@ def test_a_draw_cannot_have_hard_terms(tokenizer: Tokenizer) -> None:
 
 
 def test_several_lists(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    translator, engine = translator_of(tokenizer)
+    translator, _ = translator_of(tokenizer)
     (tmp_path / "own.csv").write_text("closed,geschlossen\n", encoding="utf-8")
     both = translator.using(terms=TERMS).using(terms=tmp_path / "own.csv")
-    both.translate(["The file is closed."])
-    assert phrases_of_request(tokenizer, engine.asked[0]) == [["Datei"], ["geschlossen", "Geschlossen"]]
+    assert phrases_of(both, "The file is closed.") == [["Datei"], ["geschlossen"]]
     assert translator.guides == ()
     assert both.engine is translator.engine
     with pytest.raises(DataError, match="no such file"):
@@ -126,7 +127,7 @@ def test_several_lists(tokenizer: Tokenizer, tmp_path: Path) -> None:
 
 def test_several_lists_are_searched_as_one(tokenizer: Tokenizer) -> None:
     """The longest term wins, and no translation is forced beside its rival."""
-    translator, engine = translator_of(tokenizer)
+    translator, _ = translator_of(tokenizer)
     other = TermList(
         [
             Term("preview", ("Vorschau",)),
@@ -136,8 +137,8 @@ def test_several_lists_are_searched_as_one(tokenizer: Tokenizer) -> None:
         "en",
         "de",
     )
-    translator.using(terms=TERMS).using(terms=other).translate(["The print preview of the file."])
-    assert phrases_of_request(tokenizer, engine.asked[0]) == [
+    both = translator.using(terms=TERMS).using(terms=other)
+    assert phrases_of(both, "The print preview of the file.") == [
         ["Ansicht", "Druckvorschau", "Seitenvorschau"], ["Akte", "Datei"],
     ]  # fmt: skip
 
@@ -151,7 +152,7 @@ def test_lists_of_two_modes_are_both_used(tokenizer: Tokenizer) -> None:
     marks = marks_of(tokenizer)
     assert marks is not None
     assert list(engine.asked[0].source).count(marks.term) == 2
-    assert phrases_of_request(tokenizer, engine.asked[0]) == [["Datei"]]
+    assert phrases_of(both, "Open the file.") == [["Datei"]]
 
 
 def test_terms_of_other_languages_are_refused(tokenizer: Tokenizer) -> None:
@@ -272,11 +273,8 @@ def test_a_line_that_is_cut_has_the_terms_of_what_is_left(
 
     assert found.truncated
     assert found.unused_terms == ("Datei",)
-    (request,) = engine.asked
-    if reads:
-        assert len([token for token in request.source if token in (marks_of(tokenizer) or ())]) == 3
-    else:
-        assert phrases_of_request(tokenizer, request) == [["Datei"]]
+    marks = [token for token in engine.asked[0].source if token in (marks_of(tokenizer) or ())]
+    assert len(marks) == (3 if reads else 0)
 
 
 def test_what_uses_no_terms_says_so(tokenizer: Tokenizer) -> None:

@@ -74,8 +74,8 @@ class Guides:
     terms_mode: Annotated[
         Literal["soft", "hard"] | None,
         Flag(
-            "soft: the model reads the terms and may inflect them. hard: the translation must have them "
-            "exactly as listed. [default: soft if the model was trained with data.terms, else hard]",
+            "soft: the model reads the terms and may inflect them. hard: they take the place of its own "
+            "words, as listed. [default: soft if the model was trained with data.terms, else hard]",
             section="Terms and memory",
         ),
     ] = None

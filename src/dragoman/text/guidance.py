@@ -13,8 +13,11 @@ has to grow for them, and no text can contain them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import NamedTuple, Protocol
 
 from dragoman.text.tokenizers.tokenizer import Tokenizer
@@ -45,6 +48,14 @@ class Note:
     hidden: bool = False
 
 
+class Phrase(NamedTuple):
+    """line[start:end] is a term of which the translation has one of the forms, in place of its own word."""
+
+    start: int
+    end: int
+    forms: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Match:
     """A line of a translation memory. `score` says how alike it is, in percent; 100 is the line itself."""
@@ -64,10 +75,12 @@ class Guidance:
     """Notes, phrases and a match for one line."""
 
     notes: tuple[Note, ...] = ()  # apart from each other and in order; the model reads them
-    phrases: tuple[tuple[str, ...], ...] = ()  # the search puts in one form of each
+    phrases: tuple[Phrase, ...] = ()  # the search puts in one form of each
     match: Match | None = None  # found in a memory; with a score of 100 it is the translation
     reads_match: bool = False  # whether the model reads the match
-    terms: tuple[tuple[str, ...], ...] = ()  # the translations of each term in the line, to look for them
+    terms: tuple[
+        tuple[str, ...], ...
+    ] = ()  # the translations of each term in the line, as often as it is there
 
     @property
     def known(self) -> Match | None:
@@ -93,7 +106,7 @@ class Reading(NamedTuple):
 def combined(given: Iterable[Guidance | None]) -> Guidance | None:
     """Return one guidance for several of a line: notes and phrases of all, and the best match.
 
-    Equal items count once. A note that overlaps one of an earlier guidance is left out.
+    Items that several have count once. A note that overlaps one of an earlier guidance is left out.
     """
     some = [one for one in given if one is not None]
     if len(some) < 2:
@@ -108,7 +121,7 @@ def combined(given: Iterable[Guidance | None]) -> Guidance | None:
         phrases=tuple(dict.fromkeys(phrase for one in some for phrase in one.phrases)),
         match=matched.match,
         reads_match=matched.reads_match,
-        terms=tuple(dict.fromkeys(term for one in some for term in one.terms)),
+        terms=tuple(reduce(or_, (Counter(one.terms) for one in some)).elements()),
     )
 
 

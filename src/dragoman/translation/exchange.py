@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
+from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError
 from dragoman.text.blank import is_blank
@@ -13,13 +14,18 @@ from dragoman.text.guidance import Guidance, Guide, Match, Reading, combined, re
 from dragoman.text.segmenter import unbroken
 from dragoman.translation.folder.shortlist import Shortlist
 from dragoman.translation.lines import LineItem, addressed, prefix_tokens, warning_of_language
+from dragoman.translation.search.alignment import Aligning
 from dragoman.translation.search.engine import Engine, Hypothesis, Request, Tokens
 from dragoman.translation.search.mbr import expected_utilities, tempered
 from dragoman.translation.search.options import Beam, Decoding, Sample
+from dragoman.translation.search.phrasing import Phrasing
 from dragoman.translation.search.risk import Risk
-from dragoman.translation.search.rules import Prefix, Rule, keeping
-from dragoman.translation.search.stream import Stream, ToAnswer
+from dragoman.translation.search.rules import Prefix, keeping
+from dragoman.translation.search.stream import Again, Stream, ToAnswer
 from dragoman.translation.translation import Translation, TranslationMaker
+
+if TYPE_CHECKING:
+    from dragoman.translation.terms.placing import Placer, Placing
 
 ScorePairs = Callable[[list[str], list[str]], list[Translation]]  # `Translator.score`
 
@@ -52,7 +58,8 @@ class Exchange:
     how: Beam | Sample
     shortlist: Shortlist | None
     guides: Sequence[Guide]
-    phrase_rules: Callable[[Iterable[Sequence[str]]], tuple[Rule, ...]]
+    phrasing: Phrasing
+    aligning: Aligning | None  # the attention that places terms
     score: ScorePairs  # of this direction, with the attention and the alignment that the options ask for
     reverse: ScorePairs | None
 
@@ -98,7 +105,6 @@ class Exchange:
                 rules = (Prefix(forced), *rules)
             if guidance is not None:
                 beside = reading(tokenizer, read, tokens, guidance, begin=begin)
-                rules += self.phrase_rules(guidance.phrases)
             request = Request(
                 source=tokens if beside is None else beside.tokens,
                 how=self.how,
@@ -108,7 +114,15 @@ class Exchange:
                 shortlist=None if self.shortlist is None else self.shortlist.of(tokens),
             )
             asked = AskedLine(line, read, tokens, cut, guidance, beside)
-            yield request, partial(self._translation, asked)
+            if guidance is None or not guidance.phrases or beside is None:
+                yield request, partial(self._translation, asked)
+                continue
+            if self.aligning is not None:
+                request = replace(request, attention=self.aligning.attention)
+            spans = [(a - begin, b - begin) for a, b in tokenizer.source_spans(read)[: len(tokens)]]
+            rows = partial(_attention, asked, self.aligning)
+            placing = self._placer.place(request, guidance.phrases, spans, beside.own, rows)
+            yield next(placing), partial(self._placed, asked, placing)
 
     def _guidances(self, lines: Sequence[str], prefixes: Sequence[str]) -> list[Guidance | None]:
         """The combined guidance of all guides for each line, without spaces around it, and its prefix."""
@@ -121,6 +135,21 @@ class Exchange:
     def _begin_of(self) -> Callable[[str], tuple[int, ...]]:
         """Return the tokens of a prefix. Many lines may have the same."""
         return lru_cache(maxsize=256)(partial(prefix_tokens, self.maker.tokenizer, banned=self.how.banned))
+
+    def _placed(
+        self, asked: AskedLine, placing: Placing, hypotheses: list[Hypothesis]
+    ) -> Translation | Again[Translation]:
+        """The translation of a line with hard terms, or the next request for it."""
+        try:
+            return Again(placing.send(hypotheses), partial(self._placed, asked, placing))
+        except StopIteration as end:
+            return self._translation(asked, end.value)
+
+    @cached_property
+    def _placer(self) -> Placer:
+        from dragoman.translation.terms.placing import Placer
+
+        return Placer(self.maker.tokenizer, self.phrasing, self.maker.languages[1])
 
     def _translation(self, asked: AskedLine, hypotheses: list[Hypothesis]) -> Translation:
         """The best translation of a line, with the others as its alternatives."""
@@ -157,6 +186,13 @@ def _unless_known(guidance: Guidance | None, prefix: str | None = None) -> Guida
         return guidance
     fits = prefix is not None and guidance.known.target.startswith(prefix)
     return guidance if fits else replace(guidance, match=None)
+
+
+def _attention(
+    asked: AskedLine, aligning: Aligning | None, hypothesis: Hypothesis
+) -> Sequence[Sequence[float]]:
+    """The attention of each token to those of the line; nothing for a model without attention."""
+    return () if aligning is None else asked.own(hypothesis).attention[aligning.reading :]
 
 
 def _shown(translation: Translation, guidance: Guidance, language: str) -> Translation:

@@ -662,12 +662,15 @@ class Translator:
 
     def _exchange(self, decoding: Decoding) -> Exchange:
         to, attention, alignment = decoding.to, decoding.attention, decoding.alignment
+        maker = self._maker(decoding)
+        own = self.aligning if maker.attention is None else Aligning(maker.attention)
         return Exchange(
-            maker=self._maker(decoding),
+            maker=maker,
             how=decoding.how(self.generation),
             shortlist=self.shortlist if decoding.shortlist else None,
             guides=self.guides,
-            phrase_rules=lambda phrases: self._phrasing.rules(phrases),
+            phrasing=self._phrasing,
+            aligning=maker.aligning or own,
             score=partial(self.score, to=to, attention=attention, alignment=alignment),
             reverse=None if self.reverse is None else self.reverse.score,
         )

@@ -285,6 +285,25 @@ def test_phrases_that_only_the_limit_forces(model: Any) -> None:
     assert all(not missing(never, each[0].tokens) for each in answers[:9])
 
 
+@pytest.mark.parametrize("within", [0, 3, 5, 9])
+def test_phrases_within_the_first_tokens(model: Any, within: int) -> None:
+    rule = Phrases((((7, 30, 12), (7, 31)), ((45,),)), frozenset({8, *range(20, 40)}), within)
+    requests = [
+        request
+        for how in (GREEDY, Beam(size=4, n_best=4), Beam(size=4, stop="exact", length_penalty=1.0))
+        for rules in ((), (Prefix((12, 7)),), (Once((50,)),))
+        for request in requests_for(lines(4), how, 12, rules=(*rules, rule))
+    ]
+
+    answers = answers_of(native(model), requests)
+
+    assert_same(answers, answers_of(reference(model), requests))
+    for request, each in zip(requests, answers, strict=True):
+        # A prefix of two, the shorter form, the single token, and that of `Once`.
+        least = max(within, 3 + sum(isinstance(one, Prefix | Once) for one in request.rules) * 2)
+        assert all(not missing(rule, one.tokens[:least]) for one in each)
+
+
 def test_requests_of_all_kinds_share_batches(model: Any) -> None:
     requests = [
         replace(request, how=how, rules=rules)

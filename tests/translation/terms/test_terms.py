@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.base.errors import DataError
-from dragoman.text.guidance import Guidance, Note
-from dragoman.translation.terms.terms import Term, TermGuide, TermList, unused_terms
+from dragoman.text.guidance import Guidance, Note, Phrase
+from dragoman.translation.terms.terms import Term, TermGuide, TermList, places_of, unused_terms
 
 PREVIEW = Term("print preview", ("Druckvorschau", "Seitenvorschau"))
 OPEN = Term("open", ("öffnen",))
@@ -45,7 +45,7 @@ def test_soft(terms: TermList) -> None:
     (guidance,) = TermGuide(terms, "soft", reads=True).guide([line])
     assert guidance == Guidance(
         notes=(Note(0, 4, "öffnen"), Note(9, 23, "Druckvorschau"), Note(28, 41, "DRUCKVORSCHAU")),
-        terms=(OPEN.targets, PREVIEW.targets),
+        terms=(OPEN.targets, PREVIEW.targets, PREVIEW.targets),
     )
 
 
@@ -54,7 +54,12 @@ def test_hard(terms: TermList) -> None:
         ["Open an open print preview.", "No term."]
     )
     assert guidance == Guidance(
-        phrases=(("öffnen", "Öffnen"), PREVIEW.targets), terms=(OPEN.targets, PREVIEW.targets)
+        phrases=(
+            Phrase(0, 4, ("öffnen",)),
+            Phrase(8, 12, ("öffnen",)),
+            Phrase(13, 26, PREVIEW.targets),
+        ),
+        terms=(OPEN.targets, OPEN.targets, PREVIEW.targets),
     )
     assert nothing is None
 
@@ -63,7 +68,7 @@ def test_hard_terms_are_read_too(terms: TermList) -> None:
     (guidance,) = TermGuide(terms, "hard", reads=True).guide(["Open print preview."])
     assert guidance == Guidance(
         notes=(Note(0, 4, "öffnen"), Note(5, 18, "Druckvorschau")),
-        phrases=(("öffnen", "Öffnen"), PREVIEW.targets),
+        phrases=(Phrase(0, 4, ("öffnen",)), Phrase(5, 18, PREVIEW.targets)),
         terms=(OPEN.targets, PREVIEW.targets),
     )
 
@@ -87,6 +92,22 @@ def test_a_term_in_capitals_stays_as_it_is(terms: TermList) -> None:
 )
 def test_unused(text: str, left: tuple[str, ...]) -> None:
     assert unused_terms(text, (OPEN.targets, PREVIEW.targets), "de") == left
+
+
+def test_a_term_counts_as_often_as_the_source_has_it() -> None:
+    twice = [PREVIEW.targets, OPEN.targets, PREVIEW.targets]
+    assert unused_terms("Die Druckvorschau öffnen.", twice, "de") == ("Druckvorschau",)
+    assert unused_terms("Seitenvorschau und Druckvorschau öffnen.", twice, "de") == ()
+
+
+def test_places() -> None:
+    text = "Die Seitenvorschauen, „Druckvorschau“!"
+    assert [text[a:b] for a, b in places_of(text, PREVIEW.targets, "de")] == [
+        "Seitenvorschauen", "Druckvorschau",
+    ]  # fmt: skip
+    assert places_of("打印和打印", ["打印"], "zh") == [(0, 2), (3, 5)]
+    assert places_of("a a a a", ["a a a", "a", "a a"], "de") == [(0, 5), (6, 7)]
+    assert places_of("", PREVIEW.targets, "de") == []
 
 
 def test_unused_compares_all_words() -> None:

@@ -233,7 +233,8 @@ def with_phrases(trackers_B: Sequence[Tracker], end_id: int, limits: Sequence[in
         for row, (place, sentence) in enumerate(zip(place_N, sentence_N.tolist(), strict=True)):
             if not place.done:
                 logp_NV[row, end_id] = -math.inf
-            if (possible := place.possible(limits[sentence] - prefix_NT.shape[1] - 1)) is not None:
+            left = place.tracker.left(prefix_NT.shape[1], limits[sentence])
+            if (possible := place.possible(left)) is not None:
                 _only_possible(logp_NV[row], possible, place.tracker.joining, end_id)
         return logp_NV
 

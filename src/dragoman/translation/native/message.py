@@ -54,6 +54,7 @@ class _Head(NamedTuple):
     layer: int = -1
     head: int = -1
     ruled: int = False
+    within: int = -1
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,7 @@ def _search_message(config: TransformerConfig | SSRUConfig, request: Request) ->
         layer=layer,
         head=number,
         ruled=bool(request.rules),
+        within=-1 if tracker is None or tracker.within is None else min(tracker.within, _INT),
     )
     draws: Sequence[int] = ()
     match how:

@@ -154,6 +154,7 @@ class Tracker:
     def __init__(self, rule: Phrases | None, once: Sequence[int] = ()) -> None:
         """Follow the phrases of `rule`, and the tokens `once`, which differ."""
         self.joining = rule.joining if rule else frozenset()
+        self.within = rule.within if rule else None
         joining = self.joining | {JOINING} if self.joining else self.joining
         times = Counter(frozenset(forms) for forms in rule.phrases) if rule else {}
         self.matchers = [Matcher(sorted(forms), count, joining) for forms, count in times.items()]
@@ -165,6 +166,11 @@ class Tracker:
     def rows(self, size: int) -> int:
         """Rows of a beam of `size`: one for each count of tokens of phrases, but at most `MOST_ROWS`."""
         return max(size, min(self.all + 1, MOST_ROWS))
+
+    def left(self, length: int, limit: int) -> int:
+        """How many tokens the phrases may still take after one more, which follows `length` tokens."""
+        left = limit - length - 1
+        return left if self.within is None else min(left, max(self.within - length - 1, 0))
 
     def after(self, tokens: tuple[int, ...]) -> PhrasePlace:
         """Return the place after these tokens. Quick if the place before the last token is cached."""

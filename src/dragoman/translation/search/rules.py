@@ -82,11 +82,15 @@ class Phrases:
     The limit always leaves room for all phrases, unless they begin with tokens of `joining`. Translations
     that lack some come last; `missing` in phrases.py returns which.
 
+    All phrases, and the tokens of `Once`, are among the first `within` tokens of the translation, or come as
+    soon as possible if these are too few. Without it, they may be anywhere.
+
     Raises ConfigError for a phrase without forms and for an empty form.
     """
 
     phrases: tuple[tuple[tuple[int, ...], ...], ...]
     joining: frozenset[int] = frozenset()
+    within: int | None = None
 
     def __post_init__(self) -> None:
         for number, forms in enumerate(self.phrases, 1):

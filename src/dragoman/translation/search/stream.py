@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, count
 from typing import Generic, TypeVar
 
@@ -15,9 +16,17 @@ from dragoman.translation.search.engine import Engine, Hypothesis, Request
 
 Item = TypeVar("Item", bound=Hashable)
 Answer = TypeVar("Answer")
-ToAnswer = Callable[[list[Hypothesis]], Answer]
+ToAnswer = Callable[[list[Hypothesis]], "Answer | Again[Answer]"]
 
 _TOGETHER = 64  # items made into requests at once: tokenising many lines in one call is faster
+
+
+@dataclass(frozen=True)
+class Again(Generic[Answer]):
+    """Another request, from whose hypotheses the answer is made."""
+
+    request: Request
+    to_answer: ToAnswer[Answer]
 
 
 class _Slot(Generic[Answer]):
@@ -32,7 +41,8 @@ class _Slot(Generic[Answer]):
 class Stream(Generic[Item, Answer]):
     """The answers to items, one each, in order. Iterate over it once.
 
-    `requests` turns each item into a request and a function from its hypotheses to the answer. An item
+    `requests` turns each item into a request and a function from its hypotheses to the answer, or to another
+    request (`Again`). An item
     that equals one of the last `remembered` different ones gets the same answer, without another request.
 
     The engine works on at most `window` requests at a time. At most twice as many items are held: those, and
@@ -55,12 +65,13 @@ class Stream(Generic[Item, Answer]):
         self._engine, self._batch_tokens, self._window = engine, batch_tokens, window
         self._remembered = remembered
         self._waiting: deque[_Slot[Answer]] = deque()  # one for each item that was read but not answered
+        self._again: list[tuple[Again[Answer], _Slot[Answer]]] = []
         self._recent: dict[Item, _Slot[Answer]] = {}  # the item that was read last comes last
         self._paused = self._ended = False
         self._error: Exception | None = None
 
     def __iter__(self) -> Iterator[Answer]:
-        while not self._ended:
+        while self._again or not self._ended:
             asked: dict[int, tuple[ToAnswer[Answer], _Slot[Answer]]] = {}
             requests = self._requests(asked)
             if (first := next(requests, None)) is not None:
@@ -69,7 +80,11 @@ class Stream(Generic[Item, Answer]):
                 )
                 for number, hypotheses in found:
                     to_answer, slot = asked.pop(number)
-                    slot.answer = to_answer(hypotheses)
+                    answer = to_answer(hypotheses)
+                    if isinstance(answer, Again):
+                        self._again.append((answer, slot))
+                    else:
+                        slot.answer = answer
                     yield from self._answered()
             yield from self._answered()
         if self._error is not None:
@@ -88,6 +103,13 @@ class Stream(Generic[Item, Answer]):
         The search ends where its answers are needed before another item may be read.
         """
         numbers = count()
+        if self._again:  # first: an item may be long in coming
+            again, self._again = self._again, []
+            for one, slot in again:
+                number = next(numbers)
+                asked[number] = one.to_answer, slot
+                yield one.request
+            return
         self._paused = False
         while not (self._ended or self._paused):
             if not (room := 2 * self._window - len(self._waiting)):

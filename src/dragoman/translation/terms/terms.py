@@ -10,16 +10,19 @@ written (`hard`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from dragoman.base.errors import DataError
 from dragoman.text.blank import is_blank
-from dragoman.text.guidance import Guidance, Note
+from dragoman.text.guidance import Guidance, Note, Phrase
 from dragoman.text.lexicon.stems import stem
-from dragoman.text.tokenizers.words import split
+from dragoman.text.spans import Span
+from dragoman.text.tokenizers.words import placed, split
 from dragoman.translation.memory.similarity import characters_apart
 from dragoman.translation.terms import csv as terms_csv
 from dragoman.translation.terms import tbx as terms_tbx
@@ -109,33 +112,47 @@ class TermGuide:
         if not found:
             return None
         written = [_as_written(line, one) for one in found]
-        terms = tuple(dict.fromkeys(one.term.targets for one in found))
-        notes, phrases = tuple[Note, ...](), tuple[tuple[str, ...], ...]()
-        if self.reads:  # also faster: the model expects the phrases that the search puts in
-            pairs = zip(found, written, strict=True)
+        terms = tuple(one.term.targets for one in found)
+        pairs = [*zip(found, written, strict=True)]
+        notes, phrases = tuple[Note, ...](), tuple[Phrase, ...]()
+        if self.reads:  # also for hard terms, which the model then mostly uses by itself
             notes = tuple(Note(one.start, one.end, texts[0]) for one, texts in pairs)
         if self.mode == "hard":
-            # Each also with the capital that it has where a sentence begins.
-            both = ([*each, *(text[:1].upper() + text[1:] for text in each)] for each in written)
-            phrases = tuple(dict.fromkeys(tuple(dict.fromkeys(forms)) for forms in both))
+            phrases = tuple(Phrase(one.start, one.end, texts) for one, texts in pairs)
         return Guidance(notes=notes, phrases=phrases, terms=terms)
 
 
 def unused_terms(text: str, terms: Iterable[Sequence[str]], language: str) -> tuple[str, ...]:
-    """Return the first translation of each term that a text does not translate, inflected or not.
+    """Return the first translation of each term that a text has less often than `terms`, inflected or not.
 
-    Words are compared by their stems (`text/lexicon/stems.py`), so a part of a compound does not count.
+    A term that is listed twice is to be there twice. Words are compared by their stems
+    (`text/lexicon/stems.py`), so a part of a compound does not count.
     """
-    there = _comparable(text, language)
-    return tuple(
-        targets[0] for targets in terms if not any(_comparable(one, language) in there for one in targets)
-    )
+    times = Counter(map(tuple, terms))
+    return tuple(each[0] for each, count in times.items() if len(places_of(text, each, language)) < count)
 
 
-def _comparable(text: str, language: str) -> str:
-    """The stems of a text, with line feeds between and around them."""
-    words = (word.strip(" ") for word in characters_apart(split(text.translate(ALIKE))) if word != " ")
-    return "\n".join(["", *(stem(word, language) for word in words), ""])
+def places_of(text: str, translations: Iterable[str], language: str) -> list[Span]:
+    """Return where a text has one of these translations, inflected or not, in order and apart."""
+    there, found = _stems(text, language), list[Span]()
+    for wanted in (_stems(one, language) for one in translations):
+        stems = [one for one, _, _ in wanted]
+        for first in range(len(there) - len(stems) + 1):
+            words = there[first : first + len(stems)]
+            if [one for one, _, _ in words] == stems:
+                found.append((words[0][1], words[-1][2]))
+    apart: list[Span] = []
+    for start, end in sorted(found, key=lambda one: (one[0], -one[1])):
+        if not apart or start >= apart[-1][1]:
+            apart.append((start, end))
+    return apart
+
+
+@lru_cache(maxsize=1024)  # terms, and the text in which they are looked for
+def _stems(text: str, language: str) -> list[tuple[str, int, int]]:
+    """The stem of each word of a text, and its place."""
+    words = placed(characters_apart(split(text.translate(ALIKE))))
+    return [(stem(word, language), start, end) for word, start, end in words]
 
 
 def _as_written(line: str, found: FoundTerm) -> tuple[str, ...]:

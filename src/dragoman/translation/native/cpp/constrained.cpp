@@ -18,7 +18,9 @@ constexpr float NEVER = -std::numeric_limits<float>::infinity();
 // Forbid what keeps the phrases of a translation from being met, and nothing that brings one further.
 void Search::allow_phrases(const Live& live, Scan& scan) {
     scan.asked = tracker_.wanted(live.place);
-    const Tracker::Possible possible = tracker_.possible(live.place, request_.limit - position_ - 1);
+    int64_t left = request_.limit - position_ - 1;
+    if (request_.within >= 0) left = std::min(left, std::max<int64_t>(request_.within - position_ - 1, 0));
+    const Tracker::Possible possible = tracker_.possible(live.place, left);
     auto holds = [](const std::vector<int32_t>& sorted, int32_t id) {
         return std::binary_search(sorted.begin(), sorted.end(), id);
     };

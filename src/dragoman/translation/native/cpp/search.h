@@ -37,6 +37,7 @@ struct Request {
     int32_t minimum = 0;  // tokens of a translation, at least
     int32_t layer = -1, head = -1;  // whose cross-attention to return, counted from 0; layer -1 for no layer
     bool ruled = false;             // whether there are rules
+    int32_t within = -1;            // tokens that have all phrases; -1 if they may be anywhere
     std::vector<int32_t> source;    // the end included
     std::vector<int32_t> prefix;    // or the whole translation, if it is to be scored
     std::vector<int32_t> ngrams;    // lengths of n-grams that must not come twice
