@@ -37,7 +37,7 @@ from dragoman import Translator
 from dragoman.base.tables import aligned
 from dragoman.evaluation.metrics import score_corpus
 from dragoman.text.corpora.lines import read_lines
-from dragoman.text.guidance import Guidance, Note, Phrase
+from dragoman.text.guidance import Guidance, Note, SourcePhrase
 from dragoman.text.lexicon.term_pairs import TermPair, TermPairs
 from dragoman.translation.terms.terms import Term, TermList, places_of, unused_terms
 
@@ -72,7 +72,9 @@ class Given:
         notes = tuple(Note(one.start, one.end, one.form) for one in terms) if self._reads else ()
         if self._way == "soft":
             return Guidance(notes=notes)
-        return Guidance(notes=notes, phrases=tuple(Phrase(one.start, one.end, (one.form,)) for one in terms))
+        return Guidance(
+            notes=notes, phrases=tuple(SourcePhrase(one.start, one.end, (one.form,)) for one in terms)
+        )
 
 
 def samples_of(pairs: Sequence[Pair], lexicon: Sequence[Pair], language: str, count: int) -> list[Sample]:

@@ -71,8 +71,9 @@ def test_a_value_is_refused_alike_in_python_and_from_a_table(
     with pytest.raises(ConfigError) as read:
         from_table(Search, options, "generation")
 
-    assert (str(built.value), built.value.hint) == (f"search.{message}", f"it must be {needed}")
-    assert (str(read.value), read.value.hint) == (f"generation.{message}", f"it must be {needed}")
+    hint = f"it must be {needed}"
+    assert (str(built.value), built.value.hint) == (f"search.{message} cannot be used", hint)
+    assert (str(read.value), read.value.hint) == (f"generation.{message} cannot be used", hint)
 
 
 @pytest.mark.parametrize(

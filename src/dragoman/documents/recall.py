@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from dragoman.documents.checks import loses_codes
 from dragoman.documents.flat import as_written, with_found
-from dragoman.documents.segment import Code, Content, Result, Segment, spelled, text_of
+from dragoman.documents.segment import Code, Content, Result, Segment, full_text, text_of
 from dragoman.text.blank import is_blank
 from dragoman.text.guidance import Match
 from dragoman.translation.memory.store import MemoryGuide, TranslationMemory
@@ -27,7 +27,7 @@ def recall(memory: TranslationMemory, segment: Segment) -> Result | None:
         (segment.source, (), ()),
         (inner, segment.source[:lead], segment.source[end:]),
     ):
-        text = spelled(content)
+        text = full_text(content)
         match = None if is_blank(text) else memory.exact(text)
         if match is None or match.source.count("\n") != text.strip().count("\n"):
             continue

@@ -43,7 +43,7 @@ def text_of(content: Content) -> str:
     )
 
 
-def spelled(content: Iterable[str | Code]) -> str:
+def full_text(content: Iterable[str | Code]) -> str:
     """The text of a segment with its tags and placeholders as the file writes them."""
     return "".join(one if isinstance(one, str) else one.text for one in content)
 
@@ -122,8 +122,8 @@ def replaced_draft(segment: Segment, result: Result) -> str:
 
     A copy of the source is no draft of a person.
     """
-    old = spelled(segment.target or ()) if segment.state is Status.DRAFT else ""
-    same = old.strip() in (spelled(segment.source).strip(), spelled(result.content).strip())
+    old = full_text(segment.target or ()) if segment.state is Status.DRAFT else ""
+    same = old.strip() in (full_text(segment.source).strip(), full_text(result.content).strip())
     return "" if same else old.strip()
 
 

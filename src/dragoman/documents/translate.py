@@ -10,7 +10,7 @@ from itertools import islice
 from dragoman.documents.checks import doubts
 from dragoman.documents.flat import Flat, as_written, flatten, parts, unflatten, with_found
 from dragoman.documents.recall import offer, recall
-from dragoman.documents.segment import Code, Content, Document, Replacing, Result, Segment, Status, spelled
+from dragoman.documents.segment import Code, Content, Document, Replacing, Result, Segment, Status, full_text
 from dragoman.documents.tags import place
 from dragoman.text.segmenter import segment_text
 from dragoman.text.spans import Link
@@ -49,12 +49,12 @@ class Counts:
             return
         self.remembered += result.is_remembered
         self.doubtful += bool(result.doubts)
-        old = None if segment.target is None else spelled(segment.target)
+        old = None if segment.target is None else full_text(segment.target)
         if _is_stuck(result.doubts):
             self.left_out += 1
-        elif segment.state is Status.MISSING or old == spelled(segment.source):
+        elif segment.state is Status.MISSING or old == full_text(segment.source):
             self.filled += 1
-        elif old == spelled(result.content):
+        elif old == full_text(result.content):
             self.kept += 1
         else:
             self.replaced += 1

@@ -49,7 +49,7 @@ _GERMAN_NEXT = re.compile(
 )
 
 
-def mask(line: str, code: str) -> str:
+def hide_abbreviations(line: str, code: str) -> str:
     """Return a line of the same length for sentencex, in which it finds the ends of sentences better."""
     line = _INNER.sub("x", line)
     line = _PAIRED.sub("/", _APOSTROPHE.sub("x" if code == "en" else "/", line))

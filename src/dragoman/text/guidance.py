@@ -48,7 +48,7 @@ class Note:
     hidden: bool = False
 
 
-class Phrase(NamedTuple):
+class SourcePhrase(NamedTuple):
     """line[start:end] is a term of which the translation has one of the forms, in place of its own word."""
 
     start: int
@@ -75,7 +75,7 @@ class Guidance:
     """Notes, phrases and a match for one line."""
 
     notes: tuple[Note, ...] = ()  # apart from each other and in order; the model reads them
-    phrases: tuple[Phrase, ...] = ()  # the search puts in one form of each
+    phrases: tuple[SourcePhrase, ...] = ()  # the search puts in one form of each
     match: Match | None = None  # found in a memory; with a score of 100 it is the translation
     reads_match: bool = False  # whether the model reads the match
     terms: tuple[

@@ -13,7 +13,7 @@ from functools import cache
 from typing import cast
 
 from dragoman.base.languages import base
-from dragoman.text.abbreviations import mask
+from dragoman.text.abbreviations import hide_abbreviations
 
 LONGEST = 500  # characters of a sentence; most models have seen none longer
 _NUMBER = re.compile(r"\s*[(\[]?(?:\d{1,3}|[A-Za-z])[.)\]]\s*")  # "1." before a sentence
@@ -91,7 +91,7 @@ def _places(line: str, code: str) -> Iterable[int]:
 def _ends_of_words(line: str, code: str) -> Iterator[int]:
     """Yield where sentences end, by sentencex. It gets the line without the quotes that it would mispair."""
     kept = _inside(_WHOLE, line)
-    for place in _ends(mask(line, code), code):
+    for place in _ends(hide_abbreviations(line, code), code):
         closing = _CLOSING.match(line, place)
         if closing and line[place - 1] in _MARKS:
             place = closing.end()

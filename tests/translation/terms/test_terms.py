@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.base.errors import DataError
-from dragoman.text.guidance import Guidance, Note, Phrase
+from dragoman.text.guidance import Guidance, Note, SourcePhrase
 from dragoman.translation.terms.terms import Term, TermGuide, TermList, places_of, unused_terms
 
 PREVIEW = Term("print preview", ("Druckvorschau", "Seitenvorschau"))
@@ -55,9 +55,9 @@ def test_hard(terms: TermList) -> None:
     )
     assert guidance == Guidance(
         phrases=(
-            Phrase(0, 4, ("öffnen",)),
-            Phrase(8, 12, ("öffnen",)),
-            Phrase(13, 26, PREVIEW.targets),
+            SourcePhrase(0, 4, ("öffnen",)),
+            SourcePhrase(8, 12, ("öffnen",)),
+            SourcePhrase(13, 26, PREVIEW.targets),
         ),
         terms=(OPEN.targets, OPEN.targets, PREVIEW.targets),
     )
@@ -68,7 +68,7 @@ def test_hard_terms_are_read_too(terms: TermList) -> None:
     (guidance,) = TermGuide(terms, "hard", reads=True).guide(["Open print preview."])
     assert guidance == Guidance(
         notes=(Note(0, 4, "öffnen"), Note(5, 18, "Druckvorschau")),
-        phrases=(Phrase(0, 4, ("öffnen",)), Phrase(5, 18, PREVIEW.targets)),
+        phrases=(SourcePhrase(0, 4, ("öffnen",)), SourcePhrase(5, 18, PREVIEW.targets)),
         terms=(OPEN.targets, PREVIEW.targets),
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import Edit
 from dragoman.documents.formats import expect_language
-from dragoman.documents.segment import Guard, Segment, Status, spelled
+from dragoman.documents.segment import Guard, Segment, Status, full_text
 from dragoman.documents.xliff.bilingual import Bilingual, News, is_locked, units_of
 from dragoman.documents.xml.edits import declarations, removal
 from dragoman.documents.xml.inline import BREAK, BREAKS, FORMATS, Tag, has_text
@@ -178,7 +178,7 @@ class Xliff12(Bilingual[_Unit, _Part]):
         """Notes with the drafts that are replaced."""
         old = [f"{one.part.mid}: {text}" if one.part.mid else text for one in news if (text := one.previous)]
         if _is_whole(unit) and news[0].segment.state is Status.DRAFT:
-            old = [spelled(self._content(unit.target)).strip()]
+            old = [full_text(self._content(unit.target)).strip()]
         there = [self._words(note) for note in unit.notes if note.attributes.get("from") == _PREVIOUS]
         for text in old:
             if text not in there:

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from dragoman.serving.apis.endpoints import Call, Endpoint, Plain
 from dragoman.serving.http.errors import STATUSES
 from dragoman.serving.http.fields import TEXT, enum, required, schema_of, schemas, structure
-from dragoman.serving.http.guard import prefix_of
+from dragoman.serving.http.guard import path_prefix
 from dragoman.serving.http.metrics import CONTENT_TYPE
 from dragoman.serving.service.limits import Limits
 from dragoman.version import __version__
@@ -47,7 +47,7 @@ async def spec(call: Call) -> Plain:
 
 def _described(call: Call, title: str) -> dict[str, Any]:
     found = openapi(call.state.endpoints, call.service.limits, title=title)
-    return found | {"servers": [{"url": prefix_of(call.request, call.state.settings) or "/"}]}
+    return found | {"servers": [{"url": path_prefix(call.request, call.state.settings) or "/"}]}
 
 
 ENDPOINTS = (

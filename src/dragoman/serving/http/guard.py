@@ -204,10 +204,10 @@ def base_url(request: Request, settings: Settings) -> str:
     if request.client and _is_proxy(request.client.host, settings):
         told = request.headers.get("x-forwarded-proto", scheme).lower()
         scheme = told if told in ("http", "https") else scheme
-    return f"{scheme}://{request.headers['host']}{prefix_of(request, settings)}"
+    return f"{scheme}://{request.headers['host']}{path_prefix(request, settings)}"
 
 
-def prefix_of(request: Request, settings: Settings) -> str:
+def path_prefix(request: Request, settings: Settings) -> str:
     """The path below which a proxy shows this server, such as /translate; empty for the root."""
     if not (request.client and _is_proxy(request.client.host, settings)):
         return ""

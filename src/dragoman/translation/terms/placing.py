@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from dragoman.text.guidance import Phrase
+from dragoman.text.guidance import SourcePhrase
 from dragoman.text.scripts import is_unspaced
 from dragoman.text.spans import Span
 from dragoman.text.tokenizers.tokenizer import Tokenizer
@@ -56,7 +56,7 @@ class _Word(NamedTuple):
 class _Spot(NamedTuple):
     """The words of a translation whose place a term takes, adjacent, and the first token that may change."""
 
-    phrase: Phrase
+    phrase: SourcePhrase
     words: Sequence[_Word]
     begin: int
 
@@ -72,7 +72,7 @@ class Placer:
     def place(
         self,
         request: Request,
-        phrases: Sequence[Phrase],
+        phrases: Sequence[SourcePhrase],
         source: Sequence[Span],
         own: Sequence[int],
         rows: Rows,
@@ -86,7 +86,7 @@ class Placer:
         fixed, left = len(prefix_of(request.rules)), [*phrases]
         while lacking := self._lacking(old := found[0], phrases):
             left = [one for one in left if lacking[_key(one)]]
-            drops = dict[Phrase, list[float]]()  # of the log-probability of each token without the term
+            drops = dict[SourcePhrase, list[float]]()  # of the log-probability of each token without the term
             for phrase in left:
                 inside = list(chain(*_parts(source, phrase)))
                 begin = own[inside[0] - 1] + 1 if inside and inside[0] else 0
@@ -138,8 +138,8 @@ class Placer:
     def _spot(
         self,
         found: Hypothesis,
-        phrases: Sequence[Phrase],
-        drops: Mapping[Phrase, Sequence[float]],
+        phrases: Sequence[SourcePhrase],
+        drops: Mapping[SourcePhrase, Sequence[float]],
         lacking: Counter[tuple[str, ...]],
         source: Sequence[Span],
         rows: Sequence[Sequence[float]],
@@ -160,7 +160,7 @@ class Placer:
             weights = rows[words[number].first : words[number].last]
             return max((sum(row[i] for i in columns) for row in weights), default=0.0)
 
-        choices: list[tuple[float, int, Phrase, range]] = []
+        choices: list[tuple[float, int, SourcePhrase, range]] = []
         for phrase, drop in drops.items():
             parts = _parts(source, phrase)
             weights = {
@@ -173,7 +173,7 @@ class Placer:
                 near = [n for n in free if abs(n - one) < len(parts) and weights[n] >= weight / 2]
                 if weight >= _LEAST:
                     choices.append((weight, -one, phrase, range(min(near), max(near) + 1)))
-        first: dict[int, tuple[Phrase, range]] = {}
+        first: dict[int, tuple[SourcePhrase, range]] = {}
         for _, _, phrase, span in sorted(choices, key=lambda one: one[:2], reverse=True):
             taken = any(set(span) & set(other) or one is phrase for one, other in first.values())
             if not taken and lacking[_key(phrase)]:
@@ -211,7 +211,7 @@ class Placer:
             words.append(_Word(start, end, first, inside[-1] + 1))
         return words
 
-    def _stands(self, new: Hypothesis, old: Hypothesis, spot: _Spot, phrases: Sequence[Phrase]) -> bool:
+    def _stands(self, new: Hypothesis, old: Hypothesis, spot: _Spot, phrases: Sequence[SourcePhrase]) -> bool:
         """Whether a translation has one term more, at the same place, and the old word less often."""
         before, after = self.tokenizer.decode(old.tokens), self.tokenizer.decode(new.tokens)
         key, start = _key(spot.phrase), spot.words[0].start
@@ -227,17 +227,17 @@ class Placer:
             and abs(len(after) - len(before)) <= _SLACK + len(before) // 4
         )
 
-    def _lacking(self, found: Hypothesis, phrases: Sequence[Phrase]) -> Counter[tuple[str, ...]]:
+    def _lacking(self, found: Hypothesis, phrases: Sequence[SourcePhrase]) -> Counter[tuple[str, ...]]:
         """How often a translation lacks each term."""
         text, times = self.tokenizer.decode(found.tokens), Counter(map(_key, phrases))
         return +Counter({key: n - len(places_of(text, key, self.language)) for key, n in times.items()})
 
 
-def _key(phrase: Phrase) -> tuple[str, ...]:
+def _key(phrase: SourcePhrase) -> tuple[str, ...]:
     return tuple(form.lower() for form in phrase.forms)
 
 
-def _parts(source: Sequence[Span], phrase: Phrase) -> list[list[int]]:
+def _parts(source: Sequence[Span], phrase: SourcePhrase) -> list[list[int]]:
     """The tokens of each word of a term."""
     inside = [
         i for i, (start, end) in enumerate(source) if start < min(end, phrase.end) and end > phrase.start

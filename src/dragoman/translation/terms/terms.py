@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from dragoman.base.errors import DataError
 from dragoman.text.blank import is_blank
-from dragoman.text.guidance import Guidance, Note, Phrase
+from dragoman.text.guidance import Guidance, Note, SourcePhrase
 from dragoman.text.lexicon.stems import stem
 from dragoman.text.spans import Span
 from dragoman.text.tokenizers.words import placed, split
@@ -114,11 +114,11 @@ class TermGuide:
         written = [_as_written(line, one) for one in found]
         terms = tuple(one.term.targets for one in found)
         pairs = [*zip(found, written, strict=True)]
-        notes, phrases = tuple[Note, ...](), tuple[Phrase, ...]()
+        notes, phrases = tuple[Note, ...](), tuple[SourcePhrase, ...]()
         if self.reads:  # also for hard terms, which the model then mostly uses by itself
             notes = tuple(Note(one.start, one.end, texts[0]) for one, texts in pairs)
         if self.mode == "hard":
-            phrases = tuple(Phrase(one.start, one.end, texts) for one, texts in pairs)
+            phrases = tuple(SourcePhrase(one.start, one.end, texts) for one, texts in pairs)
         return Guidance(notes=notes, phrases=phrases, terms=terms)
 
 
