@@ -59,7 +59,7 @@ from dragoman.training.trainer import Trainer
 UPDATES, EVERY = 60, 5  # updates of a run, and between two checkpoints
 OPTIONS = (
     "model.d_model=32", "model.d_ff=64", "model.heads=2", "model.encoder_layers=1", "model.decoder_layers=1",
-    "model.dropout=0.1", "tokenizer.vocab_size=330", f"training.max_updates={UPDATES}", "training.warmup=20",
+    "model.dropout=0.1", "tokenizer.vocab_size=340", f"training.max_updates={UPDATES}", "training.warmup=20",
     f"training.validate_every={EVERY}", "training.log_every=2", "training.average=3",
     "training.batch_tokens=512", "training.precision=fp32",
 )  # fmt: skip
