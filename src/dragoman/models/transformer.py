@@ -22,7 +22,7 @@ from dragoman.models.layers.cache import KeyValueCache, SourceKeys, TransformerS
 from dragoman.models.layers.dropout import Dropout, dropout
 from dragoman.models.layers.embeddings import embeddings
 from dragoman.models.layers.kernels import fast_attention
-from dragoman.models.layers.linear import Blocks, Layers
+from dragoman.models.layers.linear import Blocks, Layers, by_shared_head
 from dragoman.models.layers.masks import padding_bias, visible
 from dragoman.models.layers.memory import Memory, Shared
 from dragoman.models.layers.norm import new_norm
@@ -51,14 +51,6 @@ def attention_logits(q_BHTD: Tensor, k_BHSD: Tensor, bias: Tensor | None = None)
     """logits_BHTS = QK^T / sqrt(D) + bias. The bias is -inf for a hidden key, 0 for a visible one."""
     logits_BHTS = by_shared_head(q_BHTD * (1 / math.sqrt(q_BHTD.shape[-1])), k_BHSD.transpose(-2, -1))
     return logits_BHTS if bias is None else logits_BHTS + bias
-
-
-def by_shared_head(x_BHTX: Tensor, y_BKXY: Tensor) -> Tensor:
-    """out_BHTY = x y; each of K heads of y serves H / K heads of x (Ainslie et al. 2023, section 2.2)."""
-    if x_BHTX.shape[1] == y_BKXY.shape[1]:
-        return x_BHTX @ y_BKXY
-    grouped = x_BHTX.reshape(*y_BKXY.shape[:2], -1, x_BHTX.shape[-1])  # (B, K, H / K * T, X)
-    return (grouped @ y_BKXY).view(*x_BHTX.shape[:3], -1)
 
 
 class MultiHead(nn.Module):

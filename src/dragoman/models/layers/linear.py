@@ -36,3 +36,11 @@ class Blocks(nn.Linear):
         """The outputs of blocks `first` to `last` - 1 side by side, of all by default."""
         rows = slice(self.starts[first], None if last is None else self.starts[last])
         return nn.functional.linear(x, self.weight[rows], self.bias[rows] if self.biased else None)
+
+
+def by_shared_head(x_BHTX: Tensor, y_BKXY: Tensor) -> Tensor:
+    """out_BHTY = x y; each of K heads of y serves H / K heads of x (Ainslie et al. 2023, section 2.2)."""
+    if x_BHTX.shape[1] == y_BKXY.shape[1]:
+        return x_BHTX @ y_BKXY
+    grouped = x_BHTX.reshape(*y_BKXY.shape[:2], -1, x_BHTX.shape[-1])  # (B, K, H / K * T, X)
+    return (grouped @ y_BKXY).view(*x_BHTX.shape[:3], -1)
