@@ -4,8 +4,8 @@
     python benchmarks/sentences.py FOLDER --show 20 # also some of the faults of each language
 
 Two neighbouring lines that both end in a full stop, a question or an exclamation mark are joined by a space,
-Chinese ones by nothing. Prints a table with a row for each file: `missed` counts the joins that are not found,
-and `cut` the lines that are divided, although they are one sentence for the corpus.
+Chinese ones by nothing. Prints a row for each file: `missed` counts the joins that are not found, and
+`cut` the lines that are divided, although they are one sentence for the corpus.
 """
 
 from __future__ import annotations
