@@ -49,7 +49,7 @@ def scored_pairs(
     tokenizer, decoding = maker.tokenizer, maker.decoding
     read = ["" if is_blank(one) else addressed(one.strip(), decoding.to) for one in sources]
     encoded = tokenizer.encode_source(read)
-    answered = tokenizer.encode_target(["" if is_blank(one) else one.strip() for one in targets])
+    answered = tokenizer.encode_target([target.strip() for target in targets])
     if maker.attention is not None:
         _check_size(sources, encoded, answered)
     pairs = zip(encoded, answered, strict=True)

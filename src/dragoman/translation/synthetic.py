@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 from dragoman.base.errors import ConfigError
+from dragoman.text.blank import is_blank
 from dragoman.text.checks.loops import is_invention, loops
 from dragoman.text.noise import noised
 from dragoman.translation.search.options import Decoding
@@ -104,9 +105,9 @@ def _cell(text: str) -> str:
 
 def _reason(text: str, line: str) -> str | None:
     """Why a translation of a line is unusable for training, or None."""
-    if not line:
+    if is_blank(line):
         return EMPTY_LINE
-    if not text:
+    if is_blank(text):
         return EMPTY
     if _BROKEN.search(text):
         return BROKEN

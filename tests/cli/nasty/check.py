@@ -82,7 +82,7 @@ def check(row: Row, ended: Ended, folder: Path, before: dict[str, bytes | None])
     assert ended.code == row.code, err
     assert row.message in (ended.out.decode() if row.form == "report" else err), err
     assert not _FORBIDDEN.search(err), repr(err)
-    assert len(err.splitlines()) <= (8 if row.code else 20), err
+    assert len(err.splitlines()) <= (8 if row.code else 30), err
     assert all(len(line) < 700 for line in err.splitlines()), err
     after = content_of(folder)
     assert not [name for name in after if name.endswith(".part")], "a half-written file"

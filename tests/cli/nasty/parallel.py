@@ -238,8 +238,8 @@ def _good() -> list[Row]:
              words="x.en-de.tsv tokenizer.vocab_size=300 model.d_model=16 model.heads=2 model.d_ff=32 "
              "data.filter.drop_duplicates=false training.batch_tokens=400"),
         _row("train", "only empty lines", {"a": b"\n\n\n", "b": b"\n\n\n"}, code=3, message="a"),
-        _row("train", "only zero width", {"a": "\u200b\n".encode() * 9, "b": "\u200b\n".encode() * 9},
-             writes="out"),
+        _row("train", "only zero width", {"a": "\u200b\n".encode() * 9, "b": "\u200b\n".encode() * 9}, code=3,
+             writes="out", form="partial", message="a and b: no usable pair"),
         _row("train", "one short pair", {"a": b"a\n", "b": b"b\n"}, writes="out"),
         _row("train", "one pipe for both", {"a": Fifo(b"x\n")}, "a", code=2, message="a: one text file holds"),
         _row("train", "the same file twice, empty", {"a": b""}, "a a", code=3, message="a: empty"),
