@@ -97,7 +97,7 @@ def test_two_commands_do_not_write_one_folder(dragoman_, folder):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--on", "mars"], "--on mars\nhint: it must be one of: here, ray"),
+        (["--on", "mars"], "--on mars cannot be used\nhint: it must be one of: here, ray"),
         ([], "translating in bulk needs an output (-o)\nhint: name a folder or a file with -o"),
         (["-o", "out", "--address", "auto"], "--address without --on ray"),
         (["-o", "out", "--workers", "2"], "--workers without --on ray"),

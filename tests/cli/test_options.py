@@ -77,11 +77,11 @@ def test_a_command_gets_the_dataclass(search: Any, words: str, options: dict[str
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ("--width 0", "--width 0\nhint: it must be a whole number, at least 1\n"),
-        ("--rule never", "--rule never\nhint: it must be one of: full, exact\n"),
+        ("--width 0", "--width 0 cannot be used\nhint: it must be a whole number, at least 1\n"),
+        ("--rule never", "--rule never cannot be used\nhint: it must be one of: full, exact\n"),
         ("--heat 2", "--heat without --draw\nhint: add --draw\n"),
-        ("--draw --heat 0", "--heat 0.0\nhint: it must be a number, above 0\n"),
-        ("--draw --heat nan", "--heat nan\nhint: it must be a number, above 0, and finite\n"),
+        ("--draw --heat 0", "--heat 0.0 cannot be used\nhint: it must be a number, above 0\n"),
+        ("--draw --heat nan", "--heat nan cannot be used\nhint: it must be a number, above 0, and finite\n"),
         ("--width x", "invalid value for '--width': 'x' is not a valid int"),
         ("documents --most 3", "--most is for lines, not for documents\nhint: leave it out\n"),
     ],

@@ -103,7 +103,7 @@ def test_the_end_of_a_long_text_does_not_count() -> None:
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    detection._identifier.cache_clear()
+    detection._loaded_identifier.cache_clear()
     monkeypatch.setitem(sys.modules, "py3langid.langid", None)
 
     with pytest.raises(ConfigError, match="py3langid"):

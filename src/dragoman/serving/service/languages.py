@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from threading import Lock
 from typing import Protocol, cast
 
 from dragoman.base.errors import ConfigError
@@ -110,6 +111,7 @@ class Pairs:
         return routes
 
 
+_LOADING = Lock()
 _READ = 1000  # characters; more say no more
 _SURE = 0.1  # the probability of a text in the target language: less is translated
 _SPOKEN = {"yue": "zh", "wuu": "zh"}  # what the detector takes short Chinese texts for
@@ -148,9 +150,14 @@ def detect_language(text: str, among: Sequence[str], default: str, target: str |
     return [*own, *guesses] or [Guess(default, 0.0)]
 
 
-@cache
 def _identifier() -> _Identifier:
-    """The detector, for all languages that it knows. Threads may share it."""
+    """The detector, for all languages that it knows. Threads share it. It is slow to load: once is enough."""
+    with _LOADING:
+        return _loaded_identifier()
+
+
+@cache
+def _loaded_identifier() -> _Identifier:
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError:

@@ -15,7 +15,7 @@ import re
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -128,7 +128,9 @@ class Service:
         return self._admission.characters
 
     async def start(self) -> None:
-        """Translate a sentence with each model, and measure its speed. From then on the service is ready."""
+        """Load the detector, translate a sentence with each model and measure its speed: then it is ready."""
+        with suppress(ConfigError):  # without one, only a request that needs it fails
+            await self._prepare(partial(detect_language, "a", (), self._default))
         for model in self.models:
             for adapter in (None, *model.adapters):
                 translator, to = model.variant(adapter, None), model.told(model.targets[0])
