@@ -547,7 +547,9 @@ def test_an_imported_model_is_a_model_folder(
     save(bundle, tmp_path)
 
     assert same_weights(load(tmp_path), bundle)
-    texts = [each.text for each in Translator.load(tmp_path, device="cpu").translate(LINES, beam=1)]
+    texts = [
+        each.text for each in Translator.load(tmp_path, device="cpu").translate(LINES, beam=1, split=False)
+    ]
     sources = bundle.tokenizer.encode_source(LINES)
     greedy = program.translate(sources, [len(source) + 50 for source in sources])
     assert texts == [bundle.tokenizer.decode(tokens) for tokens in greedy]

@@ -73,7 +73,7 @@ def test_the_script_for_iwslt14_writes_the_names_of_its_recipe(tmp_path: Path) -
         for part in (data.train, data.valid, data.test):
             put_sample(folder, part, seed=1)
     assert find_data(data, top / "tmp", data.train) == [top / "tmp" / name for name in data.train]
-    assert find_data(data, tmp_path, data.train) == [top / name for name in data.train]
+    assert find_data(data, tmp_path, data.train) == [top / "tmp" / name for name in data.train]
 
 
 def test_there_are_recipes():
