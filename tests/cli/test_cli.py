@@ -467,6 +467,19 @@ def test_translations_that_lack_most_of_their_source_are_counted(dragoman_, mode
     assert dragoman_("translate", model, "--quiet", stdin=text.encode()).err == ""
 
 
+def test_lines_whose_placeholders_the_model_cannot_place_are_counted(dragoman_, model, monkeypatch):
+    from dragoman.translation.protected import Sentences, Translated
+
+    def copies(_, asked):
+        return [Translated(one.text, one.kept, (), "copied", ("not translated",)) for one in asked]
+
+    monkeypatch.setattr(Sentences, "translate", copies)
+    text = b"The dog.\nQuit %s\nThe dog. Quit {0}\n"
+    warning = "warning: 2 lines with placeholders are translated only in parts, or not at all (line 2, 3)\n"
+    assert warning in dragoman_("translate", model, stdin=text).err
+    assert dragoman_("translate", model, "--quiet", stdin=text).err == ""
+
+
 def test_lines_are_split_unless_they_are_plain(dragoman_, model):
     text = "The dog sleeps. The cat sleeps.\nThe dog sleeps.\nThe cat sleeps.\n%s\n"
     lines = dragoman_("translate", model, stdin=text.encode()).out.splitlines()

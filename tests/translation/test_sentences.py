@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from tests.translation.letters import LINES
 
 from dragoman.base.errors import ConfigError
 from dragoman.text.blank import INVISIBLE
+from dragoman.text.checks.faults import Fault
+from dragoman.translation.protected import Sentence, Sentences, Translated
 from dragoman.translation.search.options import Decoding, Sample
 from dragoman.translation.translator import Translator
 
@@ -112,6 +115,23 @@ def test_placeholders_are_kept_once_each_and_split_no_sentence(translator: Trans
         for one, names in zip(found, kept, strict=True):
             assert [one.text.count(name) for name in names] == [1] * len(names)
     assert found[3] == translator.translate(lines[3], split=False, n_best=2, risk=True)
+
+
+@pytest.mark.parametrize(("way", "flag"), [("copied", "copied"), ("parts", "placeholder")])
+def test_a_line_carries_the_doubts_of_its_sentences(
+    saved: Translator, monkeypatch: pytest.MonkeyPatch, way: Any, flag: str
+) -> None:
+    def doubting(_: Sentences, asked: Sequence[Sentence]) -> list[Translated]:
+        return [Translated(one.text, one.kept, (), way, ("it loops",)) for one in asked]
+
+    monkeypatch.setattr(Sentences, "translate", doubting)
+    for line in ("The dog %s sleeps.", "The cat. The dog %s sleeps."):
+        found = saved.translate(line, risk=True)
+        assert found.doubts == ("it loops",)
+        assert found.risk
+        assert Fault(flag, "it loops") in found.risk.flags  # type: ignore[arg-type]
+        assert saved.translate(line).doubts == ("it loops",)
+    assert saved.translate("The cat. The dog sleeps.").doubts == ()
 
 
 def test_plain_lines_go_to_the_model_as_they_are(saved: Translator) -> None:

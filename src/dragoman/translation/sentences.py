@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from dragoman.text.blank import is_blank
-from dragoman.text.checks.faults import faults
+from dragoman.text.checks.faults import Fault, faults
 from dragoman.text.checks.placeholders import find_placeholders, has_language
 from dragoman.text.segmenter import Segmented, Splitting, may_split, segment_text, unbroken
 from dragoman.text.sentences import LONGEST
@@ -107,6 +107,7 @@ class LineCutter:
             risk=risk_of_parts([one.risk for one in own if one.risk]) if decoding.risk else None,
             match=own[0].match if len(own) == 1 else None,
             unused_terms=tuple(dict.fromkeys(chain.from_iterable(one.unused_terms for one in own))),
+            doubts=tuple(dict.fromkeys(chain.from_iterable(one.doubts for one in own))),
         )
 
     def _protected(self) -> Translation:
@@ -117,6 +118,7 @@ class LineCutter:
         sentence, answer = self._answers.pop()
         found = answer.found or self._copied(sentence.text)
         alignment = self._of_links(sentence.text, answer.text, answer.links)
+        doubts = answer.doubts if answer.way in ("copied", "parts") else ()
         risk = None
         if self.maker.decoding.risk:
             flags = [
@@ -125,9 +127,16 @@ class LineCutter:
                 if one.kind in (*DETECTED, "low confidence")
             ]
             flags += faults(sentence.text, answer.text, *self.maker.languages)
+            flags += [Fault("copied" if answer.way == "copied" else "placeholder", one) for one in doubts]
             risk = Risk(found.risk.probability if found.risk else None, in_order(flags))
         return replace(
-            found, source=sentence.text, text=answer.text, alternatives=(), alignment=alignment, risk=risk
+            found,
+            source=sentence.text,
+            text=answer.text,
+            alternatives=(),
+            alignment=alignment,
+            risk=risk,
+            doubts=doubts,
         )
 
     def _copied(self, text: str) -> Translation:
