@@ -12,6 +12,7 @@ from tests.translation.letters import LINES
 from dragoman.base.errors import ConfigError
 from dragoman.text.blank import INVISIBLE
 from dragoman.text.checks.faults import Fault
+from dragoman.translation.memory.store import TranslationMemory
 from dragoman.translation.protected import Sentence, Sentences, Translated
 from dragoman.translation.search.options import Decoding, Sample
 from dragoman.translation.translator import Translator
@@ -132,6 +133,29 @@ def test_a_line_carries_the_doubts_of_its_sentences(
         assert Fault(flag, "it loops") in found.risk.flags  # type: ignore[arg-type]
         assert saved.translate(line).doubts == ("it loops",)
     assert saved.translate("The cat. The dog sleeps.").doubts == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "target", "taken"),
+    [
+        ("abc {0}", "cab", False),
+        ("abc", "cab {0}", False),
+        ("abc {0}", "cab {1}", False),
+        ("abc {0}", "{0} cab", True),
+        ("abc", "cab", True),
+        ("abc. hgf {0}", "cab", False),
+        ("abc. hgf", "cab", True),
+    ],
+)
+def test_a_memory_changes_no_placeholders(
+    translator: Translator, tmp_path: Path, line: str, target: str, taken: bool
+) -> None:
+    with TranslationMemory.create(tmp_path / "a.tm", source_language="en", target_language="de") as memory:
+        memory.add(line, target)
+        own = translator.using(memory=memory)
+        assert (own.translate(line).text == target) is taken
+        assert own.translate(line).text.count("{") == line.count("{")
+        assert own.translate(line, split=False).text == target
 
 
 def test_plain_lines_go_to_the_model_as_they_are(saved: Translator) -> None:

@@ -53,7 +53,7 @@ class LineCutter:
         kept = [(one.start, one.end) for one in find_placeholders(line)] if protecting else []
         split = self.split and may_split(line)
         whole = not (split or kept) and (not protecting or has_language(line))
-        if whole or is_blank(line) or (self.memory is not None and self.memory.exact(line) is not None):
+        if whole or is_blank(line) or self._remembers(line):
             return [item], _only
         how: Splitting = "split" if split else "one"
         longest = LONGEST if split else None
@@ -71,6 +71,11 @@ class LineCutter:
             items.append(_NOTHING if own else (text, "" if items else prefix))
             ways.append("protected" if own else "")
         return items or [_NOTHING], partial(self._joined, item[0], parts, ways)
+
+    def _remembers(self, line: str) -> bool:
+        """Whether the memory has a translation of the line that can be used."""
+        match = None if self.memory is None else self.memory.exact(line)
+        return match is not None and (self.protect is None or match.keeps_placeholders)
 
     def _joined(
         self, line: str, parts: Segmented, ways: Sequence[str], found: Sequence[Translation]
