@@ -169,6 +169,16 @@ def test_a_prefix_begins_the_first_sentence_alone(translator: Translator) -> Non
     assert found.text.endswith(f" {translator.translate('hgf').text}")
 
 
+def test_with_a_prefix_only_the_first_sentence_is_not_protected(translator: Translator) -> None:
+    found = translator.translate("abc. hgf {0}. 12:30", prefix="jj")
+    first = translator.translate("abc.", prefix="jj", split=False).text
+    assert found.text == f"{first} {translator.translate('hgf {0}. 12:30').text}"
+    assert "{0}" in found.text
+    for line in ("abc {0}.", "{0}", "12:30"):
+        plain = translator.translate(line, prefix="jj", split=False).text
+        assert translator.translate(line, prefix="jj").text == plain
+
+
 @pytest.mark.parametrize("line", [*INVISIBLE[:1], "\u200b\u200b", "\t\u00ad "])
 def test_an_invisible_line_costs_no_model(translator: Translator, line: str) -> None:
     assert translator.translate(line, split=False).token_logp == ()

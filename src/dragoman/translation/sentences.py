@@ -33,7 +33,7 @@ class LineCutter:
     """Cuts the lines of one stream, and joins the translations.
 
     `protect` translates sentences with placeholders, many at once: all that were cut when the first of them
-    is needed. Without it they are sentences like others. A line with a prefix is not protected.
+    is needed. Without it they are sentences like others. The sentence with a prefix is not protected.
     """
 
     maker: TranslationMaker
@@ -49,21 +49,32 @@ class LineCutter:
         A line that the memory has is not cut.
         """
         line, prefix = item[0].strip(), item[1]
-        protecting = self.protect is not None and is_blank(prefix)
+        protecting, prefixed = self.protect is not None, not is_blank(prefix)
         kept = [(one.start, one.end) for one in find_placeholders(line)] if protecting else []
         split = self.split and may_split(line)
-        whole = not (split or kept) and (not protecting or has_language(line))
+        whole = not split and (prefixed or not (protecting and (kept or not has_language(line))))
         if whole or is_blank(line) or self._remembers(line):
             return [item], _only
         how: Splitting = "split" if split else "one"
         longest = LONGEST if split else None
         parts = segment_text(
-            line, *self.maker.languages, how=how, longest=longest, kept=kept, copying=protecting
+            line,
+            *self.maker.languages,
+            how=how,
+            longest=longest,
+            kept=kept,
+            copying=protecting and not prefixed,
         )
         items: list[LineItem] = []
         ways: list[str] = []
         for piece, text in zip((one for one in parts.pieces if one.asked), parts.sentences, strict=True):
             own = tuple((a - piece.start, b - piece.start) for a, b in kept if piece.start <= a < piece.end)
+            if prefixed and not items:
+                own = ()
+            elif prefixed and protecting and not has_language(piece.body, own):
+                items.append(_NOTHING)
+                ways.append("copied")
+                continue
             if own:
                 from dragoman.translation.protected import Sentence
 

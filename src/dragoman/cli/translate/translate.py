@@ -302,8 +302,7 @@ def n_best_rows(n_best: int) -> Show:
 
     def rows(number: int, translation: Translation, end: str) -> str:
         best = [translation, *translation.alternatives]
-        known = translation.match is not None and translation.match.exact
-        best += [translation] * (n_best - len(best)) if known or not translation.tokens else []
+        best += [translation] * (n_best - len(best))  # of the memory, or with placeholders
         return "".join(f"{number}\t{one.score:.4f}\t{_cells(one)}\n" for one in best)
 
     return rows
