@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -465,6 +466,30 @@ def test_translations_that_lack_most_of_their_source_are_counted(dragoman_, mode
     ended = dragoman_("translate", model, tmp_path / "in", "-o", tmp_path / "out")
     assert "warning: 2 translations lack most of the source (line 1, 3)\n" in ended.err
     assert dragoman_("translate", model, "--quiet", stdin=text.encode()).err == ""
+
+
+def test_lines_whose_placeholders_the_model_cannot_place_are_counted(dragoman_, model, monkeypatch):
+    from dragoman.translation.protected import Sentences, Translated
+
+    def copies(_, asked):
+        return [Translated(one.text, one.kept, (), "copied", ("not translated",)) for one in asked]
+
+    monkeypatch.setattr(Sentences, "translate", copies)
+    text = b"The dog.\nQuit %s\nThe dog. Quit {0}\n"
+    warning = "warning: 2 lines with placeholders are translated only in parts, or not at all (line 2, 3)\n"
+    assert warning in dragoman_("translate", model, stdin=text).err
+    assert dragoman_("translate", model, "--quiet", stdin=text).err == ""
+
+
+def test_each_line_has_as_many_rows_as_it_should():
+    from dragoman.cli.translate.translate import n_best_rows
+    from dragoman.translation.translation import Translation
+
+    protected = Translation("A %s.", "Ein %s.", -1.0, ("Ein", "%s."), (-1.0, -1.0, -1.0), False)
+    two = replace(protected, alternatives=(replace(protected, text="Der %s."),))
+    assert n_best_rows(3)(7, protected, "\n") == "7\t-1.0000\tEin %s.\n" * 3
+    rows = n_best_rows(3)(7, two, "\n").splitlines()
+    assert [row.split("\t")[2] for row in rows] == ["Ein %s.", "Der %s.", "Ein %s."]
 
 
 def test_lines_are_split_unless_they_are_plain(dragoman_, model):

@@ -10,9 +10,12 @@ import pytest
 from tests.documents.pretend import Change, Pretend, same
 
 from dragoman.text.checks.placeholders import find_placeholders
+from dragoman.text.spans import Link
 from dragoman.translation.exchange import choosing
 from dragoman.translation.protected import Sentence, Sentences, Translated, _is_shouted
+from dragoman.translation.search.alignment import Alignment
 from dragoman.translation.search.options import Beam, Decoding, Sample
+from dragoman.translation.translation import Translation
 from dragoman.translation.translator import Translator
 
 PIECES = 2
@@ -68,6 +71,34 @@ def broken(word: str) -> str:
 def test_garbled_placeholders_are_replaced_by_alignment() -> None:
     one = answer(Pretend(broken, backwards=True), "copy {file} now")
     assert (one.text, one.way) == ("now {file} copy", "alignment")
+
+
+class Linked(Pretend):
+    """Translates a line with a placeholder in a given way, linked in given places."""
+
+    def __init__(self, text: str, *links: Link, **options: Any) -> None:
+        super().__init__(str.upper, **options)
+        self._made = text, links
+
+    def _one(self, line: str) -> Translation:
+        made, (text, links) = super()._one(line), self._made
+        if "{0}" not in line:
+            return made
+        numbers = tuple((n, n) for n in range(len(links)))
+        sides = tuple(link[:2] for link in links), tuple(link[2:] for link in links)
+        return replace(made, text=text, alignment=Alignment(line, text, *sides, numbers))
+
+
+def test_an_aligned_mark_stays() -> None:
+    translator = Linked("Ein Hund frisst (null).", (0, 5, 0, 8), (6, 10, 9, 15), (11, 15, 16, 23))
+    one = answer(translator, "A dog eats {0}.")
+    assert (one.text, one.way) == ("Ein Hund frisst ({0}).", "alignment")
+
+
+@pytest.mark.parametrize("span", [(16, 18), (18, 21), (20, 21), (15, 16)])
+def test_a_word_is_not_cut_by_alignment(span: tuple[int, int]) -> None:
+    one = answer(Linked("Ein Hund frisst eine.", (11, 14, *span)), "A dog eats {0}.")
+    assert (one.text, one.way) == ("A DOG EATS {0}.", "parts")
 
 
 def test_without_alignment_the_parts_are_translated() -> None:

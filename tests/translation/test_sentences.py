@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ from tests.translation.letters import LINES
 
 from dragoman.base.errors import ConfigError
 from dragoman.text.blank import INVISIBLE
+from dragoman.text.checks.faults import Fault
+from dragoman.translation.memory.store import TranslationMemory
+from dragoman.translation.protected import Sentence, Sentences, Translated
 from dragoman.translation.search.options import Decoding, Sample
 from dragoman.translation.translator import Translator
 
@@ -114,6 +118,46 @@ def test_placeholders_are_kept_once_each_and_split_no_sentence(translator: Trans
     assert found[3] == translator.translate(lines[3], split=False, n_best=2, risk=True)
 
 
+@pytest.mark.parametrize(("way", "flag"), [("copied", "copied"), ("parts", "placeholder")])
+def test_a_line_carries_the_doubts_of_its_sentences(
+    saved: Translator, monkeypatch: pytest.MonkeyPatch, way: Any, flag: str
+) -> None:
+    def doubting(_: Sentences, asked: Sequence[Sentence]) -> list[Translated]:
+        return [Translated(one.text, one.kept, (), way, ("it loops",)) for one in asked]
+
+    monkeypatch.setattr(Sentences, "translate", doubting)
+    for line in ("The dog %s sleeps.", "The cat. The dog %s sleeps."):
+        found = saved.translate(line, risk=True)
+        assert found.doubts == ("it loops",)
+        assert found.risk
+        assert Fault(flag, "it loops") in found.risk.flags  # type: ignore[arg-type]
+        assert saved.translate(line).doubts == ("it loops",)
+    assert saved.translate("The cat. The dog sleeps.").doubts == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "target", "taken"),
+    [
+        ("abc {0}", "cab", False),
+        ("abc", "cab {0}", False),
+        ("abc {0}", "cab {1}", False),
+        ("abc {0}", "{0} cab", True),
+        ("abc", "cab", True),
+        ("abc. hgf {0}", "cab", False),
+        ("abc. hgf", "cab", True),
+    ],
+)
+def test_a_memory_changes_no_placeholders(
+    translator: Translator, tmp_path: Path, line: str, target: str, taken: bool
+) -> None:
+    with TranslationMemory.create(tmp_path / "a.tm", source_language="en", target_language="de") as memory:
+        memory.add(line, target)
+        own = translator.using(memory=memory)
+        assert (own.translate(line).text == target) is taken
+        assert own.translate(line).text.count("{") == line.count("{")
+        assert own.translate(line, split=False).text == target
+
+
 def test_plain_lines_go_to_the_model_as_they_are(saved: Translator) -> None:
     for line in ("The dog %s sleeps. The cat", "a@b.example", "12"):
         assert saved.translate(line, split=False, minimum_length=2).tokens
@@ -123,6 +167,16 @@ def test_a_prefix_begins_the_first_sentence_alone(translator: Translator) -> Non
     found = translator.translate("abc. hgf", prefix="jj")
     assert found.text.startswith("jj")
     assert found.text.endswith(f" {translator.translate('hgf').text}")
+
+
+def test_with_a_prefix_only_the_first_sentence_is_not_protected(translator: Translator) -> None:
+    found = translator.translate("abc. hgf {0}. 12:30", prefix="jj")
+    first = translator.translate("abc.", prefix="jj", split=False).text
+    assert found.text == f"{first} {translator.translate('hgf {0}. 12:30').text}"
+    assert "{0}" in found.text
+    for line in ("abc {0}.", "{0}", "12:30"):
+        plain = translator.translate(line, prefix="jj", split=False).text
+        assert translator.translate(line, prefix="jj").text == plain
 
 
 @pytest.mark.parametrize("line", [*INVISIBLE[:1], "\u200b\u200b", "\t\u00ad "])

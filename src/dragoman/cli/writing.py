@@ -41,8 +41,12 @@ class Written:
     counts: dict[str, int] = field(default_factory=dict)  # whatever else the command counts
     lacking: int = 0  # translations without most of their source
     first_lacking: list[int] = field(default_factory=list)  # the lines of the first five of them
+    doubtful: int = 0  # translations of lines with placeholders that the model cannot place
+    first_doubtful: list[int] = field(default_factory=list)  # the lines of the first five of them
 
-    def add(self, number: int, *, truncated: bool, lacking: bool, counts: Mapping[str, int]) -> None:
+    def add(
+        self, number: int, *, truncated: bool, lacking: bool, doubtful: bool, counts: Mapping[str, int]
+    ) -> None:
         """Count line `number`, and add the `counts`."""
         self.lines = number
         for what, many in counts.items():
@@ -53,6 +57,9 @@ class Written:
         self.lacking += lacking
         if lacking and len(self.first_lacking) < 5:
             self.first_lacking.append(number)
+        self.doubtful += doubtful
+        if doubtful and len(self.first_doubtful) < 5:
+            self.first_doubtful.append(number)
 
 
 class Unfinished(GrowingFiles):
@@ -108,12 +115,13 @@ class Unfinished(GrowingFiles):
         *,
         truncated: bool,
         lacking: bool = False,
+        doubtful: bool = False,
         counts: Mapping[str, int] | None = None,
     ) -> None:
         """Write the output of line `number`, and note it once a second."""
         self._adding = True
         self.append(self._text.name, text.encode())
-        self.written.add(number, truncated=truncated, lacking=lacking, counts=counts or {})
+        self.written.add(number, truncated=truncated, lacking=lacking, doubtful=doubtful, counts=counts or {})
         self._adding = False
         if self.due:
             self.save(written=asdict(self.written))
@@ -202,12 +210,13 @@ class LineStream:
         *,
         truncated: bool,
         lacking: bool = False,
+        doubtful: bool = False,
         counts: Mapping[str, int] | None = None,
     ) -> None:
         self._stream.write(text)
         if self._flush:
             self._stream.flush()
-        self.written.add(number, truncated=truncated, lacking=lacking, counts=counts or {})
+        self.written.add(number, truncated=truncated, lacking=lacking, doubtful=doubtful, counts=counts or {})
 
 
 Writer = LineStream | Unfinished

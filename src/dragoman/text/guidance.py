@@ -69,6 +69,14 @@ class Match:
         """Whether it is the line itself, so that its translation is taken over."""
         return self.score >= 100
 
+    @property
+    def keeps_placeholders(self) -> bool:
+        """Whether both sides have the same placeholders."""
+        from dragoman.text.checks.placeholders import find_placeholders
+
+        source, target = (Counter(p.text for p in find_placeholders(t)) for t in (self.source, self.target))
+        return source == target
+
 
 @dataclass(frozen=True)
 class Guidance:

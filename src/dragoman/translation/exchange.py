@@ -129,7 +129,10 @@ class Exchange:
         if not self.guides:
             return [None] * len(lines)
         each = map(combined, zip(*(guide.guide(lines) for guide in self.guides), strict=True))
-        return [_unless_known(one, prefix.strip()) for one, prefix in zip(each, prefixes, strict=True)]
+        found = [_unless_known(one, prefix.strip()) for one, prefix in zip(each, prefixes, strict=True)]
+        if not self.maker.decoding.protects:
+            return found
+        return [_unless_known(one) if one and _loses_placeholders(one) else one for one in found]
 
     @cached_property
     def _begin_of(self) -> Callable[[str], tuple[int, ...]]:
@@ -186,6 +189,10 @@ def _unless_known(guidance: Guidance | None, prefix: str | None = None) -> Guida
         return guidance
     fits = prefix is not None and guidance.known.target.startswith(prefix)
     return guidance if fits else replace(guidance, match=None)
+
+
+def _loses_placeholders(guidance: Guidance) -> bool:
+    return guidance.known is not None and not guidance.known.keeps_placeholders
 
 
 def _attention(

@@ -40,6 +40,7 @@ _FINAL = re.compile(r"(?<=[^\W\d])[.,;:!?…。，、；：！？]+$")  # behind
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ufeff\\ud800-\\udfff]")  # no text has them
 _SPECIAL = "%{}$<>&\\"
 _PUNCTUATION = ".,;:!?()[]\"'«»„“”‘’…/=|-–—+*_#~@"
+_MARKS = _PUNCTUATION + " "
 # Placeholders that mean something by their order: %s and {}, but neither %1$s nor {0}.
 _IN_ORDER = re.compile(
     r"%[-#0+']*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:(?:hh|h|ll|l|q|j|z|t|L)?[A-Za-z@]|<PRI\w+>)|\{(?:[:!][^}]*)?\}"
@@ -293,6 +294,12 @@ def _by_alignment(one: Sentence, answer: Translated) -> Translated | None:
         if not linked:
             return None
         low, high = min(link[2] for link in linked), max(link[3] for link in linked)
+        while low < high and answer.text[low] in _MARKS:  # links may include marks that the text needs
+            low += 1
+        while low < high and answer.text[high - 1] in _MARKS:
+            high -= 1
+        if low == high or _touches(answer.text, low) or _touches(answer.text, high):  # a part of a word
+            return None
         if any(low < u and t < high and not (s < end and e > start) for s, e, t, u in answer.links):
             return None
         changes.append((low, high, name))

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from dragoman.text.blank import is_blank
-from dragoman.text.checks.faults import faults
+from dragoman.text.checks.faults import Fault, faults
 from dragoman.text.checks.placeholders import find_placeholders, has_language
 from dragoman.text.segmenter import Segmented, Splitting, may_split, segment_text, unbroken
 from dragoman.text.sentences import LONGEST
@@ -33,7 +33,7 @@ class LineCutter:
     """Cuts the lines of one stream, and joins the translations.
 
     `protect` translates sentences with placeholders, many at once: all that were cut when the first of them
-    is needed. Without it they are sentences like others. A line with a prefix is not protected.
+    is needed. Without it they are sentences like others. The sentence with a prefix is not protected.
     """
 
     maker: TranslationMaker
@@ -49,21 +49,32 @@ class LineCutter:
         A line that the memory has is not cut.
         """
         line, prefix = item[0].strip(), item[1]
-        protecting = self.protect is not None and is_blank(prefix)
+        protecting, prefixed = self.protect is not None, not is_blank(prefix)
         kept = [(one.start, one.end) for one in find_placeholders(line)] if protecting else []
         split = self.split and may_split(line)
-        whole = not (split or kept) and (not protecting or has_language(line))
-        if whole or is_blank(line) or (self.memory is not None and self.memory.exact(line) is not None):
+        whole = not split and (prefixed or not (protecting and (kept or not has_language(line))))
+        if whole or is_blank(line) or self._remembers(line):
             return [item], _only
         how: Splitting = "split" if split else "one"
         longest = LONGEST if split else None
         parts = segment_text(
-            line, *self.maker.languages, how=how, longest=longest, kept=kept, copying=protecting
+            line,
+            *self.maker.languages,
+            how=how,
+            longest=longest,
+            kept=kept,
+            copying=protecting and not prefixed,
         )
         items: list[LineItem] = []
         ways: list[str] = []
         for piece, text in zip((one for one in parts.pieces if one.asked), parts.sentences, strict=True):
             own = tuple((a - piece.start, b - piece.start) for a, b in kept if piece.start <= a < piece.end)
+            if prefixed and not items:
+                own = ()
+            elif prefixed and protecting and not has_language(piece.body, own):
+                items.append(_NOTHING)
+                ways.append("copied")
+                continue
             if own:
                 from dragoman.translation.protected import Sentence
 
@@ -71,6 +82,11 @@ class LineCutter:
             items.append(_NOTHING if own else (text, "" if items else prefix))
             ways.append("protected" if own else "")
         return items or [_NOTHING], partial(self._joined, item[0], parts, ways)
+
+    def _remembers(self, line: str) -> bool:
+        """Whether the memory has a translation of the line that can be used."""
+        match = None if self.memory is None else self.memory.exact(line)
+        return match is not None and (self.protect is None or match.keeps_placeholders)
 
     def _joined(
         self, line: str, parts: Segmented, ways: Sequence[str], found: Sequence[Translation]
@@ -107,6 +123,7 @@ class LineCutter:
             risk=risk_of_parts([one.risk for one in own if one.risk]) if decoding.risk else None,
             match=own[0].match if len(own) == 1 else None,
             unused_terms=tuple(dict.fromkeys(chain.from_iterable(one.unused_terms for one in own))),
+            doubts=tuple(dict.fromkeys(chain.from_iterable(one.doubts for one in own))),
         )
 
     def _protected(self) -> Translation:
@@ -117,6 +134,7 @@ class LineCutter:
         sentence, answer = self._answers.pop()
         found = answer.found or self._copied(sentence.text)
         alignment = self._of_links(sentence.text, answer.text, answer.links)
+        doubts = answer.doubts if answer.way in ("copied", "parts") else ()
         risk = None
         if self.maker.decoding.risk:
             flags = [
@@ -125,9 +143,16 @@ class LineCutter:
                 if one.kind in (*DETECTED, "low confidence")
             ]
             flags += faults(sentence.text, answer.text, *self.maker.languages)
+            flags += [Fault("copied" if answer.way == "copied" else "placeholder", one) for one in doubts]
             risk = Risk(found.risk.probability if found.risk else None, in_order(flags))
         return replace(
-            found, source=sentence.text, text=answer.text, alternatives=(), alignment=alignment, risk=risk
+            found,
+            source=sentence.text,
+            text=answer.text,
+            alternatives=(),
+            alignment=alignment,
+            risk=risk,
+            doubts=doubts,
         )
 
     def _copied(self, text: str) -> Translation:

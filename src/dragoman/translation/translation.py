@@ -35,6 +35,7 @@ class Translation:
     match: Match | None = None  # the most similar line of the memory; with a score of 100 it was taken over
     risk: Risk | None = None  # doubts about it; None unless requested
     unused_terms: tuple[str, ...] = ()  # translations of terms of the line that are not in the text
+    doubts: tuple[str, ...] = ()  # why sentences with placeholders are not translated, or only in parts
 
     def __str__(self) -> str:
         return self.text
@@ -50,6 +51,7 @@ class Translation:
         more += [f"{len(self.alternatives)} alternatives"] if self.alternatives else []
         more += [name for name in ("attention", "alignment", "match", "risk") if getattr(self, name)]
         more += [f"unused_terms={self.unused_terms!r}"] if self.unused_terms else []
+        more += [f"doubts={self.doubts!r}"] if self.doubts else []
         return f"<Translation {', '.join([f'{self.source!r} -> {self.text!r}', f'{self.score:.4f}', *more])}>"
 
 

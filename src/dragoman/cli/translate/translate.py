@@ -228,7 +228,9 @@ def translate(
         with shown_rate(lines.share, "translating", skipped=lines.skipped, shown=shown) as done:
             for number, one in enumerate(translations, lines.skipped + 1):
                 row = show(number, one, lines.ends.popleft())
-                writer.add(number, row, truncated=one.truncated, lacking=one.lacking)
+                writer.add(
+                    number, row, truncated=one.truncated, lacking=one.lacking, doubtful=bool(one.doubts)
+                )
                 done(number)
     written = writer.written
     if written.truncated and not quiet:
@@ -237,6 +239,14 @@ def translate(
         where = _first(written.lacking, [f"{one:,}" for one in written.first_lacking])
         what = "1 translation lacks" if written.lacking == 1 else f"{written.lacking:,} translations lack"
         warn(f"{what} most of the source (line {where})")
+    if written.doubtful and not quiet:
+        where = _first(written.doubtful, [f"{one:,}" for one in written.first_doubtful])
+        what = (
+            "1 line with placeholders is"
+            if written.doubtful == 1
+            else (f"{written.doubtful:,} lines with placeholders are")
+        )
+        warn(f"{what} translated only in parts, or not at all (line {where})")
 
 
 def _check_lines(
@@ -292,8 +302,7 @@ def n_best_rows(n_best: int) -> Show:
 
     def rows(number: int, translation: Translation, end: str) -> str:
         best = [translation, *translation.alternatives]
-        known = translation.match is not None and translation.match.exact
-        best += [translation] * (n_best - len(best)) if known or not translation.tokens else []
+        best += [translation] * (n_best - len(best))  # of the memory, or with placeholders
         return "".join(f"{number}\t{one.score:.4f}\t{_cells(one)}\n" for one in best)
 
     return rows
