@@ -24,8 +24,9 @@ Known = Callable[[str], Match | None]
 
 # An end of a sentence with more behind it: a mark and a space, a sign of another script, or a line end.
 _INNER_END = re.compile(
-    r"[.!?;\u2026][^\w\s]*\s+\S|[^\w\s\x00-\x7f\xa1-\xbf\u2010-\u203a\u20a0-\u20bf][^\w\s]*\s*\w"
-    r"|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
+    r"[.!?;\u2026](?:[^\w\s]|[\xb9\xb2\xb3\u2070\u2074-\u2079]|(?<=\[)(?:\d{1,3}|[a-z])(?=\]))*\s+\S"
+    r"|[^\w\s\x00-\x7f\xa1-\xbf\u2010-\u203a\u20a0-\u20bf][^\w\s]*\s*\w"
+    r"|[.!?][^\w\s]*[\u3040-\u30ff\u3400-\u9fff]|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
 )
 _BREAKS = dict.fromkeys(map(ord, "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 _UNSPACED = frozenset(("zh", "yue", "ja", "th", "lo", "km", "my"))
