@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.text.guidance import Match
-from dragoman.text.segmenter import Segmented, Splitting, between, segment_text
+from dragoman.text.segmenter import Segmented, Splitting, between, may_split, segment_text
 from dragoman.text.sentences import LONGEST
 
 TEXTS = [
@@ -104,6 +104,18 @@ def test_chinese_has_no_space_between_sentences() -> None:
     assert parts.joined(["一。", "二。"])[0] == "一。二。 "
     parts = segment_text("一只狗。两只狗。", "zh", "en")
     assert parts.joined(["One.", "Two."])[0] == "One. Two."
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("edge", ["\u200e", "\u202a", "\ufeff", "\u200b \u00ad", " \u2066"])
+def test_invisible_marks_stay_around_translations(edge: str, how: Splitting) -> None:
+    for text in (f"{edge}One dog.", f"One dog.{edge}", f"{edge}One dog.{edge}\n"):
+        parts = segment_text(text, "en", "de", how=how)
+        assert parts.sentences == ["One dog."]
+        assert parts.joined(["EIN HUND."])[0] == text.replace("One dog.", "EIN HUND.")
+        assert may_split(text.strip())
+    assert not may_split("One dog.")
+    assert segment_text("I ❤\ufe0f", "en", "de").sentences == ["I ❤\ufe0f"]
 
 
 def test_what_is_no_language_is_copied() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.text.neighbours import STORIES
 
 from dragoman.text import sentences as module
+from dragoman.text.segmenter import may_split
 from dragoman.text.sentences import LONGEST, split_sentences
 
 
@@ -60,6 +61,18 @@ TWO = {
         'She said, "Go." I went.',
         'She asked why. "I forgot," he said.',
         "Bring pens, paper etc. I wait.",
+        "I waited… She came.",
+        "It ends.\u200b She came.",
+        "It ends.\u00ad She came.",
+        "It ends!\u200e\ufeff She came.",
+        "It ends.[1] She came.",
+        "It ends.[2][a] She came.",
+        "It ends.¹ She came.",
+        "It ends.* She came.",
+        "(She came. He left.)",
+        "[She came. He left. ].",
+        "It is in vol. 2. She read it.",
+        "See ch. 2. She read it.",
     ],
     "de": [
         "Er sieht mich. Anna geht.",
@@ -76,7 +89,12 @@ TWO = {
         "Er sagte: „Nein.“ Sie ging.",
         "Wer ist da? 3 Leute.",
         "Obst, Brot usw. Das reicht.",
+        "Ich wartete… Sie kam.",
+        "Es endet.\u200f Sie kam.",
+        "Es endet.² Sie kam.",
+        "(Sie kam. Er ging.)",
     ],
+    "ru": ["Я ждал… Она пришла."],
     "fr": [
         "C'est de l'art. Il peint.",
         "Le sol est sec. Il marche.",
@@ -130,7 +148,10 @@ ONE = {
         "It was (I think. Or not.) fun.",
         'He said "Stop!" and ran.',
         'He said, "Wait. Go."',
+        "I waited… and she came.",
+        "She is in vol. 2 of it.",
     ],
+    "ru": ["Я ждал… а она пришла."],
     "de": [
         "Das ist Fr. Müller aus Bonn.",
         "Er lebte im 18. Jahrhundert.",
@@ -170,6 +191,7 @@ def test_two_sentences_are_two(language: str, text: str) -> None:
     pieces = split_sentences(text.replace("|", ""), language)
     assert len(pieces) == 2, pieces
     assert "|" not in text or pieces == text.split("|")
+    assert may_split(text.replace("|", ""))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +211,7 @@ def test_neighbours_come_apart(language: str) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "unit", ["me.", "me. ", "me.  /", "(", '"', "“", "[1] ", "am 1. ", "Nr. ", "。”", "?” ", "' "]
+    "unit", ["me.", "me. ", "me.  /", "(", '"', "“", "[1] ", "am 1. ", "Nr. ", "。”", "?” ", "' ", "… ", "*"]
 )
 def test_no_line_takes_long(unit: str) -> None:
     text = unit * (20_000 // len(unit)) + "me." + " " * 20_000 + "x"

@@ -9,6 +9,11 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from dragoman.text.blank import INVISIBLE
+
+# Marks of notes and characters that are not shown, between an end mark and a space.
+_BEHIND_END = re.compile(rf"(?<=[.!?…])(?:[{INVISIBLE}*†‡¹²³⁰⁴-⁹]|\[(?:\d{{1,3}}|[a-z])\])+(?=\s)")
+_ELLIPSIS = re.compile(r"…(?=\s+[^\w\s]{0,3}([^\W\d_]))")  # sentencex ends no sentence there
 _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 _INNER = re.compile(r"(?<=\w)[)\]}>](?=\w)")  # "%(name)s" is one word
 # Marks that sentencex would pair, often wrongly, and bullets. "[1]" after a full stop is a note.
@@ -36,7 +41,7 @@ _WORDS = {
 }
 _GERMAN_ARTICLE = r"[AaIi]m|[Vv]om|[Zz]u[mr]|[Bb]eim|[Dd](?:e[rsmn]|as|ie)|(?:ein|ihr|sein|jed)e[nmrs]?"
 _ABBREVIATIONS = {  # that sentencex does not know: "Ms. Zhu", "M. Dupont", "des 18. Jahrhunderts"
-    "en": r"\bMs\.(?= \w)|\bVol\.(?= \d)",
+    "en": r"\bMs\.(?= \w)|\b(?:[Vv]ols?|[Cc]h|[Cc]hap)\.(?= \d)",
     "fr": r"\b(?:MM?|Mme|Mlle|St)\.(?= [A-Z])",
     "de": rf"\b(?:{_GERMAN_ARTICLE}) (?:\d{{1,3}}|[IVXL]+)\.(?= [A-ZÄÖÜ])"
     r"|\b\d\d?\.(?= (?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahrh|Jh))",
@@ -51,6 +56,8 @@ _GERMAN_NEXT = re.compile(
 
 def hide_abbreviations(line: str, code: str) -> str:
     """Return a line of the same length for sentencex, in which it finds the ends of sentences better."""
+    line = _BEHIND_END.sub(lambda found: " " * len(found[0]), line)
+    line = _ELLIPSIS.sub(lambda found: "…" if found[1].islower() else ".", line)
     line = _INNER.sub("x", line)
     line = _PAIRED.sub("/", _APOSTROPHE.sub("x" if code == "en" else "/", line))
     words, abbreviations = _patterns(code)

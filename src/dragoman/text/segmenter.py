@@ -24,16 +24,20 @@ Known = Callable[[str], Match | None]
 
 # An end of a sentence with more behind it: a mark and a space, a sign of another script, or a line end.
 _INNER_END = re.compile(
-    r"[.!?;\u2026][^\w\s]*\s+\S|[^\w\s\x00-\x7f\xa1-\xbf\u2010-\u203a\u20a0-\u20bf][^\w\s]*\s*\w"
-    r"|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
+    r"[.!?;\u2026](?:[^\w\s]|[\xb9\xb2\xb3\u2070\u2074-\u2079]|(?<=\[)(?:\d{1,3}|[a-z])(?=\]))*\s+\S"
+    r"|[^\w\s\x00-\x7f\xa1-\xbf\u2010-\u203a\u20a0-\u20bf][^\w\s]*\s*\w"
+    r"|[.!?][^\w\s]*[\u3040-\u30ff\u3400-\u9fff]|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
 )
+# Marks of direction and of width, and soft hyphens: around a text they are as good as space.
+_EDGE = "\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+_EDGES = re.compile(rf"^[\s{_EDGE}]+|(?<![\s{_EDGE}])[\s{_EDGE}]+$")
 _BREAKS = dict.fromkeys(map(ord, "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 _UNSPACED = frozenset(("zh", "yue", "ja", "th", "lo", "km", "my"))
 
 
 @dataclass(frozen=True)
 class TextPiece:
-    """What is translated at once: `body`, which is text[start:end], without space around it."""
+    """What is translated at once: `body`, which is text[start:end], without what does not show around it."""
 
     start: int
     end: int
@@ -100,7 +104,7 @@ def segment_text(
     gaps: list[str] = []
     done = 0
     for start, end, match in _cuts(text, source, how, longest, kept, known or (lambda _: None)):
-        if not is_blank(body := text[start:end].strip()):
+        if not is_blank(body := _EDGES.sub("", text[start:end])):
             start = text.index(body, start)
             gap = text[done:start]
             gaps.append(between(gap, source, target) if pieces else gap)
@@ -111,8 +115,8 @@ def segment_text(
 
 
 def may_split(line: str) -> bool:
-    """Whether a line, without space around it, may be cut into several pieces. False saves the splitter."""
-    return len(line) > LONGEST or _INNER_END.search(line) is not None
+    """Whether a line may be other than one whole piece. False saves the splitter."""
+    return len(line) > LONGEST or _INNER_END.search(line) is not None or _EDGES.search(line) is not None
 
 
 def unbroken(text: str) -> str:

@@ -25,11 +25,12 @@ _READ = 4000  # characters at once: the time grows with the square of some lines
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WIDE_SPACE = re.compile(r"[^\S\x00-\x7f](?=[^\w\s])")  # sentencex 1.0 fails for "C\u00a0."
 _MARKS = ".!?…"
-# No sentence ends in brackets, or in a short quote.
+# No sentence ends in brackets, unless they hold the whole line, or in a short quote.
 _WHOLE = re.compile(
     r"\([^()]*\)|\[[^][]*\]|\{[^{}]*\}"
     r"|(?<![^\s(\[])(?:\"(?=\w)[^\"]{0,60}\"|“[^“”]{0,60}”|„[^„“”]{0,60}[“”]|«[^«»]{0,60}»)(?!\w)"
 )
+_BRACKETED = re.compile(r"[^\w()[\]{}]*(?:\([^()]*\)|\[[^][]*\])[^\w()[\]{}]*")
 _QUOTED = re.compile(r"“[^“”]*”|「[^「」]*」|『[^『』]*』|（[^（）]*）|\([^()]*\)|\"[^\"]*\"")
 _CLOSING = re.compile(r"[\"'“”’»›)\]}]+\s+")
 _SAID = r"(?![^。！？“]{1,30}[说道问][。，])"  # after a quote: who said it
@@ -90,7 +91,8 @@ def _places(line: str, code: str) -> Iterable[int]:
 
 def _ends_of_words(line: str, code: str) -> Iterator[int]:
     """Yield where sentences end, by sentencex. It gets the line without the quotes that it would mispair."""
-    kept = _inside(_WHOLE, line)
+    body = _BRACKETED.fullmatch(line)
+    kept = _inside(_WHOLE, line) if body is None else set[int]()
     for place in _ends(hide_abbreviations(line, code), code):
         closing = _CLOSING.match(line, place)
         if closing and line[place - 1] in _MARKS:

@@ -72,6 +72,13 @@ FOUND: list[tuple[str, str, list[str]]] = [
     ("<https://a.org>, “http://b.org”! ftp://c/…", "url", ["https://a.org", "http://b.org", "ftp://c/"]),
     ("请访问https://a.org获取。www.b.org。", "url", ["https://a.org", "www.b.org"]),
     ("HTTPS://A.ORG mailto:a@b.org", "url", ["HTTPS://A.ORG", "mailto:a@b.org"]),
+    ("WWW.EXAMPLE.COM and Www.a.org", "url", ["WWW.EXAMPLE.COM", "Www.a.org"]),
+    ("Use ssh://a.b/c, git+https://d.e or git@github.com:a/b.git.", "url",
+     ["ssh://a.b/c", "git+https://d.e", "git@github.com:a/b.git"]),
+    ("Call tel:+49301234.", "url", ["tel:+49301234"]),
+    ("example.com", "url", ["example.com"]),
+    ("docs.example.co.uk/a?b", "url", ["docs.example.co.uk/a?b"]),
+    ("C:\\Users\\bob", "url", ["C:\\Users\\bob"]),
     ("Write to jo.doe+x@mail.example.com.", "email", ["jo.doe+x@mail.example.com"]),
     ("联系foo@b.com吗", "email", ["foo@b.com"]),
 ]  # fmt: skip
@@ -86,7 +93,8 @@ LANGUAGE = [
     "std::string::npos", "x : y : z", "{not a name}", "{a, b, c}", "{1, 2}", "f(x) = {x | x > 0", "} {",
     "{", "%",
     "`like this'", "``like this''", "it's 5 o'clock", "snake_case and a__b__c", "a@b", "@home", "www", "www.",
-    "C\\C", "a % b", "~/file", "3 * 4", "http:", "a#b", "(c) 2020", "%sort", "50 %\u00a0de", "5\u00a0% der",
+    "C\\C", "a % b", "~/file", "3 * 4", "http:", "a#b",
+    "Hello.", "z.B.", "tel: 5", "One.Two", "(c) 2020", "%sort", "50 %\u00a0de", "5\u00a0% der",
 ]  # fmt: skip
 
 
@@ -134,6 +142,7 @@ HOSTILE = [
     "<!--", "<1",
     "`a ", "``a ", "`a`b", "```", ":a", ":a ", "a@", "a@b.", "é@", "www.", "__a", "a__", " __a", "{a,plural,",
     "{a,plural,}", "{a,plural,one{", "' {a,plural,'{", "{a.", "{a[b]", "{a(", "http://a)", "http://", "$(",
+    "git@", "a+", "a.", "a://", "a:\\a",
     "$A", "${",
     "&a", "\\", " ", "1.",
 ]  # fmt: skip
@@ -149,7 +158,7 @@ def test_time_is_linear(part: str) -> None:
         assert time.process_time() - start < 3
 
 
-@pytest.mark.parametrize("text", ["", " ", "42", "3.14 - 2", "😀 !!", "...", "§ 5", "_1_"])
+@pytest.mark.parametrize("text", ["", " ", "42", "3.14 - 2", "😀 !!", "...", "§ 5", "_1_", "½", "5²", "①"])
 def test_what_has_no_word_is_no_language(text: str) -> None:
     assert not has_language(text)
 

@@ -33,7 +33,7 @@ class Placeholder:
     text: str
 
 
-_WORD = re.compile(f"(?:(?![{INVISIBLE}])[^\\W\\d_])+")
+_WORD = re.compile(f"(?:(?![{INVISIBLE}²³¹⁰-₉¼-¾⅐-↉①-⓿❶-➓])[^\\W\\d_])+")
 # Letters of the scripts that put spaces between words.
 _LETTER = r"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0370-\u058f"
 _NAME = r"[^\W\d][\w-]*"
@@ -51,7 +51,14 @@ _WIDTH = r"(?:\*(?:\d{1,2}\$)?|\d{1,4})?"
 _UNIT = r"(?:px|pt|r?em|ms|[kKMGT]i?B|[dsmhxBKMG]|min|th|nd|rd|st)(?![A-Za-z])"
 # In order of precedence where two begin at the same place.
 _FORMS: tuple[tuple[Kind, str], ...] = (
-    ("url", rf"(?:(?i:https?|ftp|file|irc)://|\bmailto:){_URL}|\bwww\.[\w-]{{1,63}}\.{_URL}"),
+    (
+        "url",
+        rf"(?:(?i:https?|ftp|file|irc)://|(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{{1,20}}://|\bmailto:|\btel:(?=\+?\d)){_URL}"
+        rf"|\b(?i:www)\.[\w-]{{1,63}}\.{_URL}|\bgit@[\w.-]{{1,63}}:{_URL}"
+        # Alone in the text: a name of a host, a path of Windows.
+        rf"|\A(?:[a-z0-9-]{{1,63}}\.){{1,8}}[a-z]{{2,24}}(?:[:/?#]{_URL})?(?=\s*\Z)"
+        r"|\A[A-Za-z]:\\[^\s\\]+(?:\\[^\s\\]+)*\\?(?=\s*\Z)",
+    ),
     (
         "email",
         rf"(?<![{_LETTER}0-9._+%-])[{_LETTER}0-9._+%-]{{1,64}}@"
@@ -102,7 +109,7 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
     ("emoji", r"(?<![\w:]):(?:[a-z][a-z0-9_+-]{1,40}|[+-]1):(?![\w:])"),
     ("escape", r"\\(?:[abfnrtv0\\\"']|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})"),
 )
-_POSSIBLE = re.compile(r"[:@`{$%<&\\]|__|www")  # every span has one of these
+_POSSIBLE = re.compile(r"[:@`{$%<&\\]|__|(?i:www)|\A\S+\.\S+\s*\Z")  # every span has one of these
 _TRAILING = ".,;:!?…)]}»”’'\"*"  # after a URL it belongs to the sentence
 _OPENING = {")": "(", "]": "["}
 _QT = re.compile(r"%L?[1-9](?!\d)")
