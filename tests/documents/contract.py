@@ -108,6 +108,11 @@ def _xliff12(when: str, target: str = "", unit: str = "", inside: str = "") -> t
     )
 
 
+def _conf(state: str) -> str:
+    """The definition of a segment in SDLXLIFF, in this state."""
+    return _LOCKED.replace('conf="Draft" locked="true"', f'conf="{state}"')
+
+
 def _xliff2(when: str, segment: str = "", unit: str = "") -> tuple[str, str]:
     return (
         f'<xliff xmlns="{V20}" version="2.1" srcLang="en" trgLang="de"><file id="f"><unit id="1"{unit}>\n'
@@ -245,6 +250,12 @@ CASES = [
             _xliff12("several", ' state="final"', ' approved="yes"'),
             _xliff12("locked", "", ' mq:locked="locked"'),
             _xliff12("retranslate", "", ' mq:locked="false"'),
+            _xliff12("approved", "", ' mq:status="Proofread"'),
+            _xliff12("approved", "", ' mq:status="ManuallyConfirmed"'),
+            _xliff12("retranslate", "", ' mq:status="Pretranslated"'),
+            _xliff12("approved", inside=_SEGMENTED + _conf("ApprovedSignOff")),
+            _xliff12("approved", inside=_SEGMENTED + _conf("ApprovedTranslation")),
+            _xliff12("retranslate", inside=_SEGMENTED + _conf("RejectedSignOff")),
             _xliff12("locked", inside=_SEGMENTED + _LOCKED),
         ),
         small=('<xliff version="1.2"/>',),

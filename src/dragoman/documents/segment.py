@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Annotated, Literal, Protocol, TypeVar
 
 from dragoman.base.options import Option, Options
+from dragoman.text.blank import is_blank
 from dragoman.text.guidance import Match
 
 Owner = TypeVar("Owner")
@@ -46,6 +47,12 @@ def text_of(content: Content) -> str:
 def full_text(content: Iterable[str | Code]) -> str:
     """The text of a segment with its tags and placeholders as the file writes them."""
     return "".join(one if isinstance(one, str) else one.text for one in content)
+
+
+def translation_of(source: Content, target: Content) -> Content | None:
+    """The target, or None if it shows nothing and has no codes. A blank source may have a blank target."""
+    blank = is_blank(full_text(target)) and not is_blank(full_text(source))
+    return None if blank else target or None
 
 
 def merged(parts: Iterable[str | Code]) -> Content:

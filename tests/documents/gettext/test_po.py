@@ -14,6 +14,7 @@ from dragoman.documents.formats import Languages
 from dragoman.documents.gettext.entries import columns, quote
 from dragoman.documents.gettext.po import Catalogue, parse
 from dragoman.documents.segment import Result, Status
+from dragoman.text.blank import is_blank
 
 GERMAN = Languages("en", "de")
 HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n'
@@ -425,7 +426,8 @@ def test_files_of_polib(entries: list[tuple[str, str, str | None, bool, str]], w
 
     segments = catalogue.segments
     assert [(one.source[0], one.context) for one in segments] == [(one[0], one[2] or "") for one in entries]
-    assert [one.target or ("",) for one in segments] == [(one[1],) for one in entries]
+    shown = ["" if is_blank(one[1]) and not is_blank(one[0]) else one[1] for one in entries]
+    assert [one.target or ("",) for one in segments] == [(one,) for one in shown]
     assert catalogue.render([None] * len(entries)).decode() == text
     done = [Result(one.target) if one.target and one.state is Status.DONE else None for one in segments]
     assert catalogue.render(done).decode() == text

@@ -22,9 +22,9 @@ import pytest
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.text.guidance import Match
-from dragoman.translation.memory import store
+from dragoman.translation.memory import fuzzy_search, store
 from dragoman.translation.memory.store import TranslationMemory
-from dragoman.translation.memory.store_file import Remembered
+from dragoman.translation.memory.store_file import Remembered, StoreFile, insert
 
 
 def made(path: Path) -> TranslationMemory:
@@ -303,7 +303,7 @@ def test_makers_at_once_make_one_memory(tmp_path: Path) -> None:
 KILLED = """
 import sys
 from dragoman.translation.memory.store import TranslationMemory
-from dragoman.translation.memory.store_file import Remembered
+from dragoman.translation.memory.store_file import Remembered, StoreFile, insert
 memory = TranslationMemory.create(sys.argv[1], source_language="en", target_language="de")
 number = 0
 while True:
@@ -573,3 +573,26 @@ def test_a_log_that_cannot_be_read_is_not_left_out(tmp_path: Path) -> None:
     folder.chmod(0o755)
     with TranslationMemory(folder / "a.tm") as memory:
         assert memory.exact("Row") is not None
+
+
+@pytest.mark.parametrize("blank", ["\u200b", "\u2060 \ufeff"])
+def test_a_translation_that_is_invisible_is_blank(tmp_path: Path, blank: str) -> None:
+    path = tmp_path / "a.tm"
+    with made(path) as memory:
+        with pytest.raises(DataError, match=r"(?m)without words$"):
+            memory.add("A dog runs.", blank)
+        added = memory.extend([Remembered("A dog runs.", blank), Remembered(blank, "Ein Hund rennt.")])
+        assert (added.new, added.blank) == (0, 2)
+    file = StoreFile(path)
+    with file.writing() as connection:  # as earlier versions did
+        number = insert(connection, Remembered("A dog runs.", blank), 2, 2)
+        fuzzy_search.add(connection, [(number, "A dog runs.")])
+    file.close()
+    with TranslationMemory(path) as memory:
+        assert memory.exact("A dog runs.") is None
+        assert memory.match("A dog runs.") is None
+        assert memory.match("A dog runs!") is None
+        memory.add("A dog runs.", "Ein Hund rennt.")
+        found = memory.match("A dog runs.")
+        assert found is not None
+        assert found.target == "Ein Hund rennt."

@@ -23,7 +23,8 @@ from dragoman.documents.gettext.entries import (
     read_entries,
 )
 from dragoman.documents.plural_rules import Plurals, plurals_of
-from dragoman.documents.segment import Result, Segment, Status, replaced_draft, text_of
+from dragoman.documents.segment import Result, Segment, Status, replaced_draft, text_of, translation_of
+from dragoman.text.blank import is_blank
 
 _OURS = "# dragoman: "
 _CHARSET = re.compile(r"((?:\"|\\n)Content-Type:[^\"\\]*?charset=)([A-Za-z0-9_.:+-]+)", re.IGNORECASE)
@@ -73,7 +74,7 @@ def _form_count(entry: PoEntry, forms: int | None, *, certain: bool) -> int:
     """
     if not entry.plural:
         return 1
-    own, translated = len(entry.strings), [bool(one.value) for one in entry.strings]
+    own, translated = len(entry.strings), [not is_blank(one.value) for one in entry.strings]
     if forms is None or own == forms or all(translated):
         return own
     if certain and any(translated):
@@ -110,18 +111,21 @@ class _Message:
         formats = tuple(flag for flag in flags if flag.endswith("-format"))
         note = "\n".join(one.text[2:].strip() for one in entry.comments if one.text.startswith("#."))
         found = Status.DRAFT if "fuzzy" in flags else Status.DONE
-        return [
-            Segment(
-                source=((plural if plural and (number or self.forms == 1) else entry.msgid).value,),
+        segments = []
+        for number, value in enumerate(values):
+            source = ((plural if plural and (number or self.forms == 1) else entry.msgid).value,)
+            target = translation_of(source, (value,) if value else ())
+            segment = Segment(
+                source,
                 where=f"line {entry.msgid.line}",
-                target=(value,) if value else None,
-                state=found if value else Status.MISSING,
+                target=target,
+                state=found if target else Status.MISSING,
                 context=entry.context.value if entry.context else "",
                 note=note,
                 flags=formats,
             )
-            for number, value in enumerate(values)
-        ]
+            segments.append(segment)
+        return segments
 
     def edits(self, text: str, results: Sequence[Result | None]) -> list[Edit]:
         done = [result for result in results if result is not None]

@@ -13,7 +13,7 @@ from dragoman.base.errors import DataError
 from dragoman.base.languages import closest, related
 from dragoman.documents.edits import Edit, line_of
 from dragoman.documents.formats import Languages
-from dragoman.documents.segment import Content, Segment, Status
+from dragoman.documents.segment import Segment, Status, translation_of
 from dragoman.documents.xliff.bilingual import Bilingual, News
 from dragoman.documents.xml.edits import declarations, indent, indent_of_end, removal, written
 from dragoman.documents.xml.inline import BREAK, BREAKS, FORMATS, Tag, has_text
@@ -77,12 +77,12 @@ class Tmx(Bilingual[_Pair, _Pair]):
         source = self._content(_segment(pair.source))
         if not has_text(source):
             return None
-        target: Content = ()
-        state = Status.MISSING
-        if pair.target and (target := self._content(_segment(pair.target))):
+        there = self._content(_segment(pair.target)) if pair.target else ()
+        target, state = translation_of(source, there), Status.MISSING
+        if pair.target and target:
             state = Status.DOUBTFUL if _our_props(pair.target) else Status.DONE
         notes = [one for one in pair.unit.children + pair.source.children if one.name == "note"]
-        return Segment(source, self._where(pair.unit), target or None, state, note=self._note(notes))
+        return Segment(source, self._where(pair.unit), target, state, note=self._note(notes))
 
     def _write(self, unit: _Pair, news: list[News[_Pair]]) -> Iterator[Edit]:
         for one in news:

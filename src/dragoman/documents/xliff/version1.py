@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import Edit
 from dragoman.documents.formats import expect_language
-from dragoman.documents.segment import Guard, Segment, Status, full_text
+from dragoman.documents.segment import Guard, Segment, Status, full_text, translation_of
 from dragoman.documents.xliff.bilingual import Bilingual, News, is_locked, units_of
 from dragoman.documents.xml.edits import declarations, removal
 from dragoman.documents.xml.inline import BREAK, BREAKS, FORMATS, Tag, has_text
@@ -24,6 +24,10 @@ _STATES = {
     **dict.fromkeys(("final", "signed-off", "translated"), Status.DONE),
 }
 _GUARDS: dict[str, Guard] = {"final": "final", "signed-off": "approved"}  # reviewed and approved, says 1.2
+_CONFIRMED = {  # by people: in the names of Trados, for a segment, and of memoQ, for a unit
+    "conf": ("ApprovedTranslation", "ApprovedSignOff"),
+    "status": ("Confirmed", "ManuallyConfirmed", "Proofread", "Proofread1", "Reviewer1Confirmed"),
+}
 _STRUCTURE = ("file", "body", "group", "trans-unit", "bin-unit")
 
 
@@ -83,11 +87,11 @@ class Xliff12(Bilingual[_Unit, _Part]):
         source = self._content(part.source)
         if not has_text(source):
             return None
-        target = self._content(part.target)
-        state = _state(unit) if target or _is_whole(unit) else Status.MISSING
+        target = translation_of(source, self._content(part.target))
+        state = _state(unit) if target or self._is_whole(unit) else Status.MISSING
         context = unit.element.attributes.get("resname", "")
         where, guards = self._where(part.source), frozenset(_guards(unit, part))
-        return Segment(source, where, target or None, state, guards, context, note)
+        return Segment(source, where, target, state, guards, context, note)
 
     def _state_language(self, units: Iterable[_Unit]) -> Iterator[Edit]:
         for file in {unit.file.start: unit.file for unit in units}.values():
@@ -151,6 +155,13 @@ class Xliff12(Bilingual[_Unit, _Part]):
             if mid and mid not in inners and mid not in there and not has_text(self._content(mark))
         }
 
+    def _is_whole(self, unit: _Unit) -> bool:
+        """Whether a unit with segments has a target with text, but without them."""
+        target = unit.target
+        if not unit.segmented or not target or any(_marks(target)):
+            return False
+        return translation_of(self._content(unit.source), self._content(target)) is not None
+
     def _our_notes(self, unit: _Unit) -> list[tuple[str, Element]]:
         """The notes of ours in a unit, each with the segment that it is about."""
         found = []
@@ -177,7 +188,7 @@ class Xliff12(Bilingual[_Unit, _Part]):
     def _previous(self, unit: _Unit, place: int, news: list[News[_Part]]) -> Iterator[Edit]:
         """Notes with the drafts that are replaced."""
         old = [f"{one.part.mid}: {text}" if one.part.mid else text for one in news if (text := one.previous)]
-        if _is_whole(unit) and news[0].segment.state is Status.DRAFT:
+        if self._is_whole(unit) and news[0].segment.state is Status.DRAFT:
             old = [full_text(self._content(unit.target)).strip()]
         there = [self._words(note) for note in unit.notes if note.attributes.get("from") == _PREVIOUS]
         for text in old:
@@ -219,20 +230,19 @@ def _marks(element: Element) -> Iterator[tuple[str, Element]]:
             todo += reversed(one.children)
 
 
-def _is_whole(unit: _Unit) -> bool:
-    """Whether a unit with segments has a target without them."""
-    target = unit.target
-    return bool(unit.segmented and target and target.last > target.first and not any(_marks(target)))
-
-
 def _guards(unit: _Unit, part: _Part) -> Iterator[Guard]:
     """What forbids to change a part."""
-    if unit.element.attributes.get("approved") == "yes":
+    definitions = [one for one in unit.element.children if one.name == "seg-defs"]  # as in SDLXLIFF
+    own = [one for each in definitions for one in each.children if one.attributes.get("id") == part.mid]
+    confirmed = any(
+        value in _CONFIRMED.get(name.rpartition("}")[2], ())
+        for one in (unit.element, *own)
+        for name, value in one.attributes.items()
+    )
+    if confirmed or unit.element.attributes.get("approved") == "yes":
         yield "approved"
     if unit.target and (guard := _GUARDS.get(unit.target.attributes.get("state", ""))):
         yield guard
-    definitions = [one for one in unit.element.children if one.name == "seg-defs"]  # as in SDLXLIFF
-    own = [one for each in definitions for one in each.children if one.attributes.get("id") == part.mid]
     if is_locked([unit.element, unit.target, part.source, part.target, *own]):
         yield "locked"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dragoman.documents.edits import Edit
 from dragoman.documents.formats import expect_language
-from dragoman.documents.segment import Guard, Segment, Status
+from dragoman.documents.segment import Guard, Segment, Status, translation_of
 from dragoman.documents.xliff.bilingual import Bilingual, News, is_locked, units_of
 from dragoman.documents.xliff.rules import check
 from dragoman.documents.xml.edits import declarations, indent, removal, written
@@ -65,12 +65,13 @@ class Xliff2(Bilingual[_Unit, _Part]):
         note = self._note(one for one in notes if one.attributes.get("category") not in (_OURS, _PREVIOUS))
         sources, targets = self._reader(translate=translate), self._reader(translate=translate)
         for part in unit.parts:
-            source, target = self._content(part.source, sources), self._content(part.target, targets)
+            source = self._content(part.source, sources)
+            target = translation_of(source, self._content(part.target, targets))
             if part.element.name == "segment" and has_text(source):
                 state = _state(part.element) if target else Status.MISSING
                 where, name = self._where(part.element), unit.element.attributes.get("name", "")
                 guards = frozenset(_guards(unit, part))
-                yield part, Segment(source, where, target or None, state, guards, name, note)
+                yield part, Segment(source, where, target, state, guards, name, note)
 
     def _state_language(self, units: list[_Unit]) -> Iterator[Edit]:
         if units and "trgLang" not in self._root.attributes:

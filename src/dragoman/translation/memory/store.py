@@ -25,11 +25,13 @@ from typing import Any, Self
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import canonical
+from dragoman.text.blank import is_blank
 from dragoman.text.guidance import LEAST, Guidance, Match
 from dragoman.translation.memory import fuzzy_search
 from dragoman.translation.memory.similarity import LONGEST, single_spaced
 from dragoman.translation.memory.store_file import (
     COLUMNS,
+    PairRow,
     Remembered,
     StoreFile,
     insert,
@@ -59,7 +61,7 @@ class Added:
 
     new: int = 0
     known: int = 0  # the memory had them
-    blank: int = 0  # a side was empty
+    blank: int = 0  # a side was empty, or invisible
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ class TranslationMemory:
         When this returns, the pair is on the disk. Raise DataError if it cannot be written, or is not text.
         """
         pair = _checked(Remembered(source, target, author=author, origin=origin, note=note))
-        if not pair.source or not pair.target:
+        if is_blank(pair.source) or is_blank(pair.target):
             raise DataError("a translation without words", hint="give a source and its translation")
         with self._file.writing() as connection:
             same = same_source(connection, single_spaced(pair.source))
@@ -195,7 +197,7 @@ class TranslationMemory:
     def _enter(
         self, connection: sqlite3.Connection, pair: Remembered, added: Added, new: list[tuple[int, str]]
     ) -> None:
-        if not pair.source or not pair.target:
+        if is_blank(pair.source) or is_blank(pair.target):
             added.blank += 1
             return
         text = single_spaced(pair.source)
@@ -216,7 +218,7 @@ class TranslationMemory:
     def exact(self, line: str) -> Match | None:
         """Return the newest translation of a line that is equal but for its spaces."""
         with self._file.reading() as connection:
-            same = same_source(connection, single_spaced(line))
+            same = _shown(connection, single_spaced(line))
         return Match(same[0].source, same[0].target, 100.0) if same else None
 
     def match(self, line: str, *, least: float = LEAST) -> Match | None:
@@ -241,10 +243,10 @@ class TranslationMemory:
             raise ConfigError(f"least = {least} cannot be used", hint="use 1 to 100 percent")
         text = single_spaced(text)
         with self._file.reading() as connection:
-            found = [FuzzyMatch(100.0, row.pair()) for row in same_source(connection, text)]
+            found = [FuzzyMatch(100.0, row.pair()) for row in _shown(connection, text)]
             if least < 100 and len(text) <= LONGEST and len(found) < most:
                 for score, source in fuzzy_search.alike(connection, text, least, most):
-                    found += [FuzzyMatch(score, row.pair()) for row in same_source(connection, source)]
+                    found += [FuzzyMatch(score, row.pair()) for row in _shown(connection, source)]
         return found[:most]
 
     # ---- all of it -------------------------------------------------------------------------------------
@@ -301,6 +303,11 @@ def _checked(pair: Remembered) -> Remembered:
         if _IMPOSSIBLE.search(text):
             raise DataError(f"{text[:60]!r} has a NUL character or half a surrogate pair", hint="remove it")
     return replace(pair, source=pair.source.strip(), target=pair.target.strip())
+
+
+def _shown(connection: sqlite3.Connection, text: str) -> list[PairRow]:
+    """The rows with a source, the newest first. An earlier version took translations that are invisible."""
+    return [row for row in same_source(connection, text) if not is_blank(row.target)]
 
 
 def _now() -> int:
