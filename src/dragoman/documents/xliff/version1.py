@@ -15,7 +15,7 @@ from dragoman.documents.segment import Guard, Segment, Status, full_text, transl
 from dragoman.documents.xliff.bilingual import Bilingual, News, is_locked, units_of
 from dragoman.documents.xml.edits import declarations, removal
 from dragoman.documents.xml.inline import BREAK, BREAKS, FORMATS, Tag, has_text
-from dragoman.documents.xml.pieces import Element, Piece
+from dragoman.documents.xml.pieces import ATTRIBUTE, Element, Piece
 
 _OURS = "dragoman"  # the author of our notes
 _PREVIOUS = "dragoman: previous target"  # and of those with a draft that we replaced
@@ -99,8 +99,15 @@ class Xliff12(Bilingual[_Unit, _Part]):
                 yield self._retag(file, {"target-language": self._languages.target})
 
     def _write(self, unit: _Unit, news: list[News[_Part]]) -> Iterator[Edit]:
+        ended = dict.fromkeys(_confirmed(unit.element), "Pretranslated")
         if unit.element.attributes.get("approved") == "yes":
-            yield self._retag(unit.element, {"approved": "no"})
+            ended["approved"] = "no"
+        if ended:
+            yield self._retag(unit.element, ended)
+        for one in news:
+            for element in _definitions(unit, one.part):
+                if confirmed := _confirmed(element):
+                    yield self._retag(element, dict.fromkeys(confirmed, "Draft"))
         reasons = {one.part.mid: one.reasons for one in news}
         doubts = any(reasons.values()) or any(mid not in reasons for mid, _ in self._our_notes(unit))
         if unit.target and _state(unit) is Status.DOUBTFUL and not self._our_notes(unit):
@@ -230,16 +237,24 @@ def _marks(element: Element) -> Iterator[tuple[str, Element]]:
             todo += reversed(one.children)
 
 
+def _definitions(unit: _Unit, part: _Part) -> list[Element]:
+    """What SDLXLIFF says of a part, behind the texts."""
+    there = [one for one in unit.element.children if one.name == "seg-defs"]
+    return [one for each in there for one in each.children if one.attributes.get("id") == part.mid]
+
+
+def _confirmed(element: Element) -> dict[str, str]:
+    """The attributes by which a person confirmed a translation, as the file names them, with their values."""
+    found = {one[1]: (one[2] or one[3] or "") for one in ATTRIBUTE.finditer(element.tag.inside)}
+    return {
+        name: value for name, value in found.items() if value in _CONFIRMED.get(name.rpartition(":")[2], ())
+    }
+
+
 def _guards(unit: _Unit, part: _Part) -> Iterator[Guard]:
     """What forbids to change a part."""
-    definitions = [one for one in unit.element.children if one.name == "seg-defs"]  # as in SDLXLIFF
-    own = [one for each in definitions for one in each.children if one.attributes.get("id") == part.mid]
-    confirmed = any(
-        value in _CONFIRMED.get(name.rpartition("}")[2], ())
-        for one in (unit.element, *own)
-        for name, value in one.attributes.items()
-    )
-    if confirmed or unit.element.attributes.get("approved") == "yes":
+    own = _definitions(unit, part)
+    if any(map(_confirmed, (unit.element, *own))) or unit.element.attributes.get("approved") == "yes":
         yield "approved"
     if unit.target and (guard := _GUARDS.get(unit.target.attributes.get("state", ""))):
         yield guard
