@@ -8,11 +8,13 @@ from typing import Any, cast
 import pytest
 
 from dragoman import Translator
+from dragoman.text.guidance import SourcePhrase
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.translation.search.alignment import Aligning
 from dragoman.translation.search.engine import Hypothesis, Request
 from dragoman.translation.search.options import AttentionOf
 from dragoman.translation.search.requests import phrases_of, prefix_of
+from dragoman.translation.terms.placing import Placer, _Spot, _Word
 from dragoman.translation.terms.terms import Term, TermList
 
 DICTIONARY = {
@@ -138,3 +140,36 @@ def test_many_lines_are_answered_in_order(tokenizer: Tokenizer) -> None:
         assert [one.text for one in using.stream(lines, window=window)] == wanted
         waiting = [None, *(one for line in lines for one in (line, None))]
         assert [one.text for one in using.stream(waiting, window=window)] == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "stands"),
+    [
+        ("Der Vogel sieht den Piepmatz .", False),  # elsewhere
+        ("Ich Piepmatz sieht mich .", False),  # the words before have changed
+        ("Der Piepmatz . Ich sehe", False),  # a sentence more
+        ("Der Piepmatz sieht mich .", True),
+    ],
+)
+def test_a_term_neither_changes_the_words_before_nor_adds_a_sentence(
+    tokenizer: Tokenizer, text: str, stands: bool
+) -> None:
+    def found(line: str) -> Hypothesis:
+        tokens = tuple(tokenizer.encode_target([line])[0])
+        return Hypothesis(tokens, 0.0, 0.0, (0.0,) * len(tokens), False)
+
+    phrase = SourcePhrase(4, 8, ("Piepmatz",))
+    spot = _Spot(phrase, [_Word(4, 9, 1, 2)], 1)
+    placer = Placer(tokenizer, cast(Any, None), "de")
+    assert placer._stands(found(text), found("Der Vogel sieht mich ."), spot, [phrase]) is stands
+
+
+def test_equal_translations_are_given_once(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = WordForWord._answer
+    monkeypatch.setattr(
+        WordForWord,
+        "search",
+        lambda self, requests, **_: ((n, [one(self, each)] * 2) for n, each in enumerate(requests)),
+    )
+    (found,) = translator_of(tokenizer).translate(["The bird sees me ."], n_best=2)
+    assert [found.text, *(other.text for other in found.alternatives)] == ["Der Piepmatz sieht mich ."]

@@ -38,6 +38,7 @@ _DROP, _LEAST = 0.2, 0.25
 _BEFORE = 2  # words before a term that may change with it
 _SLACK = 10  # characters by which a sentence may change more than by a quarter
 _WORD = re.compile(r"\w+(?:[-\u2010\u2011'\u2019]\w+)*")
+_INNER_END = re.compile(r"[.!?\u2026](?=\s+\w)")
 _BEGINS = re.compile(r"(?:^|[.!?:\u2026])[\s\"'\u201c\u201e\u00ab\u00bb(]*$")  # text before a sentence
 
 Placing = Generator[Request, list[Hypothesis], list[Hypothesis]]
@@ -111,7 +112,11 @@ class Placer:
                 # Terms to the left of this one have had their turn.
                 found, fixed = sorted(better, key=lambda one: -one.score), spot.words[0].first + 1
         least = self._lacking(found[0], phrases)
-        return [one for one in found if self._lacking(one, phrases) == least][: request.how.n_best]
+        different = dict[str, Hypothesis]()
+        for one in found:
+            if self._lacking(one, phrases) == least:
+                different.setdefault(self.tokenizer.decode(one.tokens), one)
+        return [*different.values()][: request.how.n_best]
 
     def _requests(self, request: Request, old: Hypothesis, spot: _Spot) -> Iterator[Request]:
         """What to try in turn: the term near its place, then instead of the words alone."""
@@ -219,8 +224,13 @@ class Placer:
         word = re.compile(rf"(?<!\w){re.escape(before[start : spot.words[-1].end])}(?!\w)")
         rest, was = (len(word.findall(text)) for text in (after, before))
         place = len(_WORD.findall(before[:start]))
+        same = self.tokenizer.decode(old.tokens[: spot.begin]).rstrip()
+        more = same[-1:].isalnum() and after[len(same) :][:1].isalnum()  # the word before has become longer
         return (
-            len(had) < len(has) <= sum(_key(one) == key for one in phrases)
+            after.startswith(same)
+            and (is_unspaced(before) or not more)
+            and len(_INNER_END.findall(after)) <= len(_INNER_END.findall(before))
+            and len(had) < len(has) <= sum(_key(one) == key for one in phrases)
             and self._lacking(new, phrases).total() < self._lacking(old, phrases).total()
             and (is_unspaced(before) or rest < was)
             and any(len(_WORD.findall(after[:begin])) == place for begin, _ in has)
