@@ -142,17 +142,29 @@ class Call:
             return await self.service.translate(texts, ask, client=self.client, deadline=self.deadline)
 
     @contextmanager
-    def using(self, characters: int) -> Iterator[None]:
-        """Count characters as used by the client, unless the block fails. Raises Refusal beyond its quota."""
-        self.use(characters)
+    def using(self, characters: int = 0) -> Iterator[Callable[[int], None]]:
+        """Count characters as used by the client, unless the block fails. Raises Refusal beyond its quota.
+
+        Yields a function that counts more.
+        """
+        used = 0
+
+        def use(more: int) -> None:
+            nonlocal used
+            self._use(more)
+            used += more
+
+        use(characters)
         try:
-            yield
+            yield use
         except BaseException:
-            self.state.usage.add(self.client, -characters)
+            self.state.usage.add(self.client, -used)
             raise
 
-    def use(self, characters: int) -> None:
-        """Count characters as used by the client. Raises Refusal beyond its quota."""
+    def _use(self, characters: int) -> None:
+        for span, most in self.quota.items():
+            if characters > most:  # later is no better
+                raise Refusal(413, f"{characters:,} characters exceed the quota of this key: {most:,} a {span}")
         over = self.state.usage.exceeded(self.client, characters, self.quota)
         if over is not None:
             span, left = over
