@@ -169,6 +169,7 @@ def serve(
     if suggestions and not memory:
         raise ConfigError("--suggestions without --memory", hint="name a memory to keep them: --memory FILE")
     metrics, used = ServerMetrics(), Usage(usage)
+    used.save()  # so that a place that cannot be written shows now
 
     def load() -> tuple[Service, Settings]:
         new = settings if keys is None else replace(settings, keys=Keys.read(keys))
