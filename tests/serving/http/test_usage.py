@@ -72,7 +72,12 @@ def test_counts_of_keys_outlast_the_server(tmp_path: Path) -> None:
     assert "10.0.0.1" not in path.read_text()
     again = Usage(path, clock)
     assert again.of("key a") == {"all": 0, "minute": 5, "day": 5, "month": 5}
-    wrong = ('{"a": 5}', '{"a": {"day": ["x"]}}', '{"a": {"day": ["x", "y"]}}', '{"a": {"day": ["x", 1e999]}}')
+    wrong = (
+        '{"a": 5}',
+        '{"a": {"day": ["x"]}}',
+        '{"a": {"day": ["x", "y"]}}',
+        '{"a": {"day": ["x", 1e999]}}',
+    )
     for text in ("{", "[]", "[" * 100_000, *wrong):
         path.write_text(text)
         with pytest.raises(DataError, match="not a file of counts"):

@@ -164,7 +164,9 @@ class Call:
     def _use(self, characters: int) -> None:
         for span, most in self.quota.items():
             if characters > most:  # later is no better
-                raise Refusal(413, f"{characters:,} characters exceed the quota of this key: {most:,} a {span}")
+                raise Refusal(
+                    413, f"{characters:,} characters exceed the quota of this key: {most:,} a {span}"
+                )
         over = self.state.usage.exceeded(self.client, characters, self.quota)
         if over is not None:
             span, left = over

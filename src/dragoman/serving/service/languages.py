@@ -132,7 +132,8 @@ def detect_language(text: str, among: Sequence[str], default: str, target: str |
     A confidence is the probability of a language among all that the detector knows, so it is low for a text
     in a language that is not `among`. A text without letters is `default` with confidence 0, and equally
     likely languages come after it. With a `target`, a text that is clearly in it comes first as that, unless
-    a sentence of it is clearly in another language `among`, quotations aside; no other text does. Raises ConfigError if py3langid is needed and not installed.
+    a sentence of it is clearly in another language `among`, quotations aside; no other text does. Raises
+    ConfigError if py3langid is needed and not installed.
     """
     if not any(char.isalpha() for char in text):
         return [Guess(default, 0.0)]
