@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
+from dragoman.base.errors import DataError
 from dragoman.cli.serve import name_and_path
 from dragoman.translation.native.build import unavailable
 
@@ -22,6 +25,9 @@ needs_engine = pytest.mark.skipif(unavailable() is not None, reason="no native e
         (["--host", "0.0.0.0"], 2, "no keys are set"),
         (["--host", "0.0.0.0", "--keys", "none"], 3, "none: No such file"),
         (["--keys", "plain"], 3, "plain:1: not the SHA-256 digest"),
+        (["--usage", "plain"], 3, "plain: not a file of counts"),
+        (["--usage", "plain/used.json"], 1, "plain/used.json: cannot be written"),
+        (["--usage", "plain/used.json", "--check"], 1, "plain/used.json: cannot be written"),
         (["--port", "70000"], 2, "port 70000"),
         (["--port", "x"], 2, "--port"),
         (["--cors-origin", "*"], 2, "--cors-origin *"),
@@ -61,6 +67,21 @@ def test_bad_flags_are_refused_before_a_model_is_loaded(
 
 def loaded(*_: object, **__: object) -> None:
     raise AssertionError("a model was loaded")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no SIGHUP here")
+def test_a_hangup_while_models_load_is_ignored(dragoman_, monkeypatch: pytest.MonkeyPatch) -> None:
+    def hung_up(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGHUP)
+        raise DataError("still here")
+
+    ends = signal.signal(signal.SIGHUP, lambda *_: pytest.fail("not ignored"))
+    try:
+        monkeypatch.setattr("dragoman.serving.service.service.Service.open", hung_up)
+        assert "still here" in dragoman_("serve", "model", "--port", "0").err
+        assert signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, ends)
 
 
 def test_an_address_that_is_taken_is_refused_before_a_model_is_loaded(

@@ -143,7 +143,7 @@ def serve(
     _require_extra()
     from dragoman.serving.apis.endpoints import ServerState
     from dragoman.serving.http.metrics import ServerMetrics
-    from dragoman.serving.http.server import listen
+    from dragoman.serving.http.server import ignoring_hangup, listen
     from dragoman.serving.http.settings import Keys, Settings, names_of, origins_of, proxies_of
     from dragoman.serving.http.usage import Usage
     from dragoman.serving.service.service import Service
@@ -169,13 +169,17 @@ def serve(
     if suggestions and not memory:
         raise ConfigError("--suggestions without --memory", hint="name a memory to keep them: --memory FILE")
     metrics, used = ServerMetrics(), Usage(usage)
+    used.save()  # so that a place that cannot be written shows now
 
     def load() -> tuple[Service, Settings]:
         new = settings if keys is None else replace(settings, keys=Keys.read(keys))
         files = memory or []
         return Service.open(specs, limits, memories=files, engine=engine, dtype=dtype, counting=metrics), new
 
-    with nullcontext() if check else listen(host, port) as socket:
+    with (
+        nullcontext() if check else ignoring_hangup(),
+        nullcontext() if check else listen(host, port) as socket,
+    ):
         with waiting("loading", shown=not quiet):
             service, settings = load()
         if socket is None:

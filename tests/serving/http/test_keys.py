@@ -56,12 +56,24 @@ def test_a_key_may_have_quotas_or_be_for_one_route(tmp_path: Path) -> None:
     assert (other.name, other.quota) == ("day=5 x", {})  # what stands before a word is part of the name
 
 
+def test_a_key_may_stand_twice_if_nothing_differs(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text(f"{'a' * 64} site day=5\n{'a' * 64} site day=5\n")
+    (key,) = Keys.read(tmp_path / "keys").keys
+    assert (key.name, key.quota) == ("site", {"day": 5})
+
+
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
         ("a" * 64 + " a monthly=5", DataError, "keys:1: monthly=5"),
         ("a" * 64 + " a month=many", DataError, "keys:1: month=many"),
         ("a" * 64 + " a month=-5", DataError, "keys:1: month=-5"),
+        ("a" * 64 + " a day=1_", DataError, "keys:1: day=1_"),
+        ("a" * 64 + " a day=1__0", DataError, "keys:1: day=1__0"),
+        ("a" * 64 + " a day=" + "9" * 5000, DataError, "keys:1: day=9"),
+        ("a" * 64 + " a day=5 day=10", DataError, "keys:1: day twice"),
+        ("a" * 64 + " a day=5\n\n" + "A" * 64 + " b day=6", DataError, "keys:3: the key of line 1"),
+        ("a" * 64 + " a\n" + "a" * 64 + " only=metrics", DataError, "keys:2: the key of line 1"),
         ("a" * 64 + " a only=metric", DataError, "keys:1: only=metric"),
         ("secret\n", DataError, "keys:1: not the SHA-256 digest"),
         ("# only\n\n", ConfigError, "no keys"),

@@ -147,6 +147,55 @@ def test_a_hangup_loads_keys_and_models_anew(tmp_path: Path) -> None:
         assert (len(old.asked), len(new.asked)) == (1, 1)
 
 
+@pytest.mark.parametrize("route", ["/v1/how", "/translate_file", "/v2/document", "stream", "/v1/words"])
+def test_a_hangup_waits_for_all_accepted_work(route: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for work that has no place in the queue, as while a document is read."""
+    old, new = StandIn(), StandIn()
+    closed: list[bool] = []
+
+    async def inspected(_: Any) -> dict[str, Any]:
+        old.asked.append(([], cast(Any, None), ""))
+        await old._pass(time.monotonic() + 60)
+        return {"traces": [{"after": bool(closed)}]}
+
+    form = {"source": "en", "target": "de", "target_lang": "DE"}
+    with running(old) as server, server.client() as client, ThreadPoolExecutor() as threads:
+        state = server.state
+        state.load = lambda: (cast(Service, new), state.settings)
+        monkeypatch.setattr(state.how, "answer", inspected)
+        monkeypatch.setattr(state.how, "close", lambda: closed.append(True))
+        parse, read = old.translate_document, list[str]()
+
+        async def reading(*words: Any, **named: Any) -> Any:
+            read.append("a document")
+            return await parse(*words, **named)
+
+        monkeypatch.setattr(old, "translate_document", reading)
+        old.gate.clear()
+        words = {"text": "A dog. A cat.", "source": "en", "target": "de"}
+        sent: dict[str, Any] = {
+            "/v1/how": {"url": route, "json": words},
+            "/v1/words": {"url": route, "json": words},
+            "stream": {
+                "url": "/v1/translate",
+                "json": {"texts": ["A dog."], "source": "en", "target": "de", "stream": True},
+            },
+        }.get(route) or {"url": route, "data": form, "files": {"file": ("a.txt", b"A dog.\n")}}
+        accepted = threads.submit(client.post, **sent)
+        wait_for(lambda: old.asked or read)
+        server.server.handle_exit(signal.SIGHUP, None)
+        wait_for(lambda: state.service is cast(Any, new))
+        time.sleep(0.1)
+        assert (old.drained, closed) == (False, [])
+        old.gate.set()
+        answer = accepted.result(20)
+        assert answer.status_code == 200
+        if route == "stream":
+            assert "event: done" in answer.text
+        wait_for(lambda: old.drained)
+        assert closed
+
+
 @pytest.mark.parametrize("wrong", ["keys", "models", "warm-up"])
 def test_what_cannot_be_loaded_changes_nothing(
     tmp_path: Path, wrong: str, caplog: pytest.LogCaptureFixture

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import calendar
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from tests.serving.standin import running
+from tests.serving.web.dictionary import service_of
 
 from dragoman.base.errors import DataError
 from dragoman.serving.http.settings import Keys
 from dragoman.serving.http.usage import Usage
+from dragoman.serving.service.limits import Limits, Overloaded
 
 BODY = {"q": "x" * 10, "source": "en", "target": "de"}
 
@@ -69,7 +72,13 @@ def test_counts_of_keys_outlast_the_server(tmp_path: Path) -> None:
     assert "10.0.0.1" not in path.read_text()
     again = Usage(path, clock)
     assert again.of("key a") == {"all": 0, "minute": 5, "day": 5, "month": 5}
-    for text in ("{", "[]", '{"a": 5}', '{"a": {"day": ["x"]}}', '{"a": {"day": ["x", "y"]}}'):
+    wrong = (
+        '{"a": 5}',
+        '{"a": {"day": ["x"]}}',
+        '{"a": {"day": ["x", "y"]}}',
+        '{"a": {"day": ["x", 1e999]}}',
+    )
+    for text in ("{", "[]", "[" * 100_000, *wrong):
         path.write_text(text)
         with pytest.raises(DataError, match="not a file of counts"):
             Usage(path, clock)
@@ -132,7 +141,8 @@ def test_a_quota_is_told_and_kept(keys: Keys) -> None:
 def test_a_minute_is_not_a_billing_period(keys: Keys) -> None:
     """Clients of DeepL try again after 429, and give up after 456."""
     with running(keys=keys) as server, server.client() as client:
-        deepl = {"text": ["x" * 16], "target_lang": "DE", "auth_key": "K2"}
+        deepl = {"text": ["x" * 10], "target_lang": "DE", "auth_key": "K2"}
+        assert client.post("/v2/translate", json=deepl).status_code == 200
         assert client.post("/v2/translate", json=deepl).status_code == 429
 
 
@@ -141,6 +151,56 @@ def test_what_failed_is_not_counted(keys: Keys) -> None:
         server.standin.failing = DataError("broken")
         assert client.post("/translate", json={**BODY, "api_key": "K1"}).status_code == 400
         assert told(client, "K1") == (0, 25)
+
+
+def test_more_than_a_whole_quota_is_too_much_at_any_time(keys: Keys) -> None:
+    with running(keys=keys) as server, server.client() as client:
+        asked = {**BODY, "api_key": "K1"}
+        files = {"file": ("a.txt", b"x" * 26)}
+        for answer in (
+            client.post("/translate", json={**asked, "q": "x" * 26}),
+            client.post("/translate_file", data=asked, files=files),
+            client.post("/v2/translate", json={"text": ["x" * 26], "target_lang": "DE", "auth_key": "K1"}),
+        ):
+            assert (answer.status_code, "retry-after" in answer.headers) == (413, False)
+            assert "25 a month" in answer.text
+        assert told(client, "K1") == (0, 25)
+
+
+@pytest.mark.parametrize("most", [25, 100])
+def test_portions_of_a_text_count_together(keys: Keys, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = service_of(limits=Limits(texts=1))
+    translate = service.translate
+
+    async def third_fails(texts: Any, *words: Any, **named: Any) -> Any:
+        if "sleeps" in texts[0]:
+            raise Overloaded("too much waits", retry_after=1)
+        return await translate(texts, *words, **named)
+
+    monkeypatch.setattr(service, "translate", third_fails)
+    (key, *_) = keys.keys
+    own = replace(keys, keys=(replace(key, quota={"month": most}),))
+    words = {"text": "A dog runs. A cat runs. A dog sleeps.", "source": "en", "target": "de"}
+    with running(service, keys=own) as server, server.client() as client:
+        answer = client.post("/v1/words", json=words, headers={"Authorization": "Bearer K1"})
+        assert answer.status_code == (413 if most == 25 else 429)
+        assert told(client, "K1") == (0, most)
+        words["text"] = "A dog runs. A cat runs."
+        answer = client.post("/v1/words", json=words, headers={"Authorization": "Bearer K1"})
+        assert (answer.status_code, told(client, "K1")) == (200, (22, most))
+
+
+def test_a_document_that_failed_is_not_counted(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(keys=keys) as server, server.client() as client:
+
+        async def fails(*_: Any, use: Any, **__: Any) -> None:
+            use(10)
+            raise DataError("broken")
+
+        monkeypatch.setattr(server.standin, "translate_document", fails)
+        files = {"file": ("a.txt", b"x" * 10)}
+        answer = client.post("/translate_file", data={**BODY, "api_key": "K1"}, files=files)
+        assert (answer.status_code, told(client, "K1")) == (400, (0, 25))
 
 
 def test_a_key_for_metrics_opens_nothing_else(keys: Keys) -> None:

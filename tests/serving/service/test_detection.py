@@ -71,6 +71,36 @@ def test_a_text_that_may_be_in_the_source_language_is_not_taken_for_the_target(
     assert detect_language(text, among, "en", "de")[0].language == "en"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'He said "Guten Tag, wie geht es Ihnen heute?" and left the room.',
+        f"{TEXTS['de']} {TEXTS['en']}",
+        f"{TEXTS['de'] * 40} {TEXTS['en'] * 4}",  # beyond what is read at first
+        "\n".join([TEXTS["de"]] * 500 + [TEXTS["en"]] * 20),
+        "„Guten Tag, wie geht es Ihnen heute?“, asked the man who had come into the room.",
+    ],
+)
+@pytest.mark.parametrize("among", [["en"], ["fr", "en"], ["en", "de"]])
+def test_a_text_that_is_partly_in_the_source_language_is_translated(text: str, among: list[str]) -> None:
+    found = detect_language(text, among, "en", "de")
+    assert found[0].language == "en"
+    assert len({one.language for one in found}) == len(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXTS["de"] * 400,
+        'Der Mann sagte "I am leaving the room now" und ging nach Hause.',
+        "Wir haben ein Meeting im Office.\nBitte warten.\nMit freundlichen Grüßen",
+        "Les enfants jouent dans le jardin. " + TEXTS["de"] * 3,  # which is not served
+    ],
+)
+def test_foreign_words_in_a_text_in_the_target_language_leave_it_so(text: str) -> None:
+    assert detect_language(text, ["en"], "en", "de")[0].language == "de"
+
+
 def test_a_variant_of_the_target_that_is_served_is_a_source() -> None:
     text = "今天天气很好，我们去公园吧。"
     assert detect_language(text, ["en", "zh-Hans"], "en", "zh-Hant")[0].language == "zh-Hans"

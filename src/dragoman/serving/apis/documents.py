@@ -26,9 +26,10 @@ async def document_of(call: Call, upload: Upload, ask: Ask) -> tuple[TranslatedD
     """Return a translated document and the suffix of its name. Raises Refusal and errors of the service."""
     format = upload_format(call, upload)
     deadline = time.monotonic() + call.service.limits.file_seconds
-    document = await call.service.translate_document(
-        upload.data, format, ask, client=call.client, deadline=deadline, use=call.use
-    )
+    with call.state.holding(call.service), call.using() as use:  # the call may have been answered
+        document = await call.service.translate_document(
+            upload.data, format, ask, client=call.client, deadline=deadline, use=use
+        )
     return document, suffix_of(upload, format)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
@@ -34,6 +35,7 @@ Body = Literal["json", "form", "multipart"]
 Plain = dict[str, Any] | list[Any]  # an answer as JSON has it
 
 _BODIES_AT_ONCE = 128 * 2**20  # bytes of all requests
+_LOOK = 0.02  # seconds between looks at whether all are done
 
 
 @dataclass
@@ -52,6 +54,7 @@ class ServerState:
     endpoints: Sequence[Endpoint] = ()
     in_flight: int = 0  # requests
     draining: bool = False
+    _held: Counter[int] = field(default_factory=Counter)  # calls and documents, by the `id` of their service
 
     def __post_init__(self) -> None:
         self.jobs = Jobs(self.files)
@@ -81,8 +84,22 @@ class ServerState:
         old, how = self.service, self.how
         self.service, self.settings, self.how = service, settings, _inspector(service)
         log(logging.INFO, "reloaded")
-        await old.drain(max(old.limits.drain_seconds, old.limits.file_seconds if self.jobs.unfinished else 0))
+        seconds = max(old.limits.drain_seconds, old.limits.file_seconds if self.jobs.unfinished else 0)
+        end = time.monotonic() + seconds
+        # Work between two places in the queue, such as the reading of a document, needs the service, too.
+        while self._held[id(old)] and time.monotonic() < end:
+            await asyncio.sleep(_LOOK)
         how.close()
+        await old.drain(max(0.0, end - time.monotonic()))
+
+    @contextmanager
+    def holding(self, service: Service) -> Iterator[None]:
+        """Keep a service in use during the block, although another may be loaded meanwhile."""
+        self._held[id(service)] += 1
+        try:
+            yield
+        finally:
+            self._held[id(service)] -= 1
 
     @property
     def idle(self) -> bool:
@@ -125,17 +142,31 @@ class Call:
             return await self.service.translate(texts, ask, client=self.client, deadline=self.deadline)
 
     @contextmanager
-    def using(self, characters: int) -> Iterator[None]:
-        """Count characters as used by the client, unless the block fails. Raises Refusal beyond its quota."""
-        self.use(characters)
+    def using(self, characters: int = 0) -> Iterator[Callable[[int], None]]:
+        """Count characters as used by the client, unless the block fails. Raises Refusal beyond its quota.
+
+        Yields a function that counts more.
+        """
+        used = 0
+
+        def use(more: int) -> None:
+            nonlocal used
+            self._use(more)
+            used += more
+
+        use(characters)
         try:
-            yield
+            yield use
         except BaseException:
-            self.state.usage.add(self.client, -characters)
+            self.state.usage.add(self.client, -used)
             raise
 
-    def use(self, characters: int) -> None:
-        """Count characters as used by the client. Raises Refusal beyond its quota."""
+    def _use(self, characters: int) -> None:
+        for span, most in self.quota.items():
+            if characters > most:  # later is no better
+                raise Refusal(
+                    413, f"{characters:,} characters exceed the quota of this key: {most:,} a {span}"
+                )
         over = self.state.usage.exceeded(self.client, characters, self.quota)
         if over is not None:
             span, left = over
@@ -246,9 +277,11 @@ async def _answer(
         client = f"address {address}" if key is None else f"key {key.name}"
         request.scope["facts"]["client"] = client
         values = read(endpoint.fields, sent, limits, closed=endpoint.closed)
-        answer = await endpoint.answer(
-            Call(state, state.service, request, values, client, endpoint.family, key, deadline)
-        )
+        service = state.service
+        with state.holding(service):
+            answer = await endpoint.answer(
+                Call(state, service, request, values, client, endpoint.family, key, deadline)
+            )
         return answer if isinstance(answer, Response) else JSONResponse(answer)
     finally:
         state.budget.give_back(held)

@@ -93,7 +93,8 @@ async def _events(call: Call, texts: Sequence[str], ask: Ask, *, scores: bool) -
     began = time.monotonic()
 
     async def translated(index: int) -> tuple[int, Answer]:
-        (answer,) = await call.translate(texts[index : index + 1], ask)
+        with call.state.holding(call.service):  # the call has been answered
+            (answer,) = await call.translate(texts[index : index + 1], ask)
         return index, answer
 
     tasks = [asyncio.ensure_future(translated(index)) for index in range(len(texts))]

@@ -55,6 +55,19 @@ def listen(host: str, port: int) -> socket.socket:
     return here
 
 
+@contextmanager
+def ignoring_hangup() -> Generator[None, None, None]:
+    """Ignore SIGHUP, which means to load anew, while there is no server yet to handle it."""
+    if _HANGUP is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(_HANGUP, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(_HANGUP, before)
+
+
 def application(routes: Sequence[Route], *, lifespan: Any) -> ASGIApp:
     """Return the application. Its handlers may raise Refusal."""
     app = Starlette(

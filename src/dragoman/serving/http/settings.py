@@ -131,7 +131,7 @@ class Keys:
             raise DataError(f"{path}: {error.strerror}", hint="check the path") from error
         except UnicodeDecodeError as error:
             raise DataError(f"{path}: not UTF-8", hint="write one SHA-256 digest a line") from error
-        keys: list[Key] = []
+        keys: dict[bytes, tuple[int, Key]] = {}  # by their digests, with their lines
         for number, line in enumerate(lines, 1):
             line = line.strip()
             if not line or line.startswith("#"):
@@ -142,10 +142,15 @@ class Keys:
                     f"{path}:{number}: not the SHA-256 digest of a key",
                     hint="write the digest, not the key: printf %s KEY | sha256sum",
                 )
-            keys.append(_key(digest[1], (digest[2] or "-").split(), f"{path}:{number}"))
+            key = _key(digest[1], (digest[2] or "-").split(), f"{path}:{number}")
+            first, known = keys.setdefault(key.digest, (number, key))
+            if (known.quota, known.only) != (key.quota, key.only):
+                raise DataError(
+                    f"{path}:{number}: the key of line {first} with other options", hint="delete a line"
+                )
         if not keys:
             raise ConfigError(f"{path}: no keys", hint="write one SHA-256 digest a line")
-        return cls(tuple(keys))
+        return cls(tuple(key for _, key in keys.values()))
 
     def find(self, key: str) -> Key | None:
         """The key that a client sent, None if it is unknown. Takes the same time for every key."""
@@ -161,13 +166,16 @@ def _key(digest: str, words: list[str], where: str) -> Key:
     quota, only = dict[str, int](), ""
     while words and (option := re.fullmatch(r"(\w+)=(.*)", words[-1])):
         words.pop()
-        if option[1] in SPANS and re.fullmatch(r"[0-9][0-9_]*", option[2]):
-            quota[option[1]] = int(option[2])
+        if option[1] in quota or (only and option[1] == "only"):
+            raise DataError(f"{where}: {option[1]} twice", hint="delete one of them")
+        digits = option[2].replace("_", "") if re.fullmatch(r"[0-9]+(_[0-9]+)*", option[2]) else ""
+        if option[1] in SPANS and re.fullmatch(r"[0-9]{1,15}", digits):
+            quota[option[1]] = int(digits)
         elif option[0] == "only=metrics":
             only = option[2]
         else:
             known = "minute=N, day=N, month=N (characters) and only=metrics"
-            raise DataError(f"{where}: {option[0]}", hint=f"after the name may stand {known}")
+            raise DataError(f"{where}: {option[0][:60]}", hint=f"after the name may stand {known}")
     name = " ".join(words)
     return Key(bytes.fromhex(digest), digest[:8].lower() if name in ("", "-") else name, quota, only)
 

@@ -32,7 +32,7 @@ class Usage:
                 for client, counts in table.items():
                     found = {span: (str(name), int(count)) for span, (name, count) in counts.items()}
                     self._counts[client] = found
-            except (OSError, ValueError, TypeError, AttributeError) as error:
+            except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
                 hint = "name another file, or delete it to begin again"
                 raise DataError(f"{path}: not a file of counts", hint=hint) from error
 

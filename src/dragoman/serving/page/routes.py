@@ -86,9 +86,16 @@ async def _tables(
     chosen = {sentence: prefixes[sentence] for sentence in sentences if prefixes.get(sentence)}
     free = [one for one in dict.fromkeys(sentences) if one not in chosen]
     most = call.service.limits.texts
-    together = [_translate(call, free[at : at + most], ask) for at in range(0, len(free), most)]
-    begun = [_begun(call, one, replace(ask, prefix=prefix)) for one, prefix in chosen.items()]
-    answers = chain.from_iterable(await asyncio.gather(*together, *begun))
+    with call.using(sum(map(len, {*free, *chosen}))):  # all or nothing
+        try:
+            async with asyncio.TaskGroup() as group:
+                portions = [free[at : at + most] for at in range(0, len(free), most)]
+                tasks = [group.create_task(_translate(call, portion, ask)) for portion in portions]
+                for one, prefix in chosen.items():
+                    tasks.append(group.create_task(_begun(call, one, replace(ask, prefix=prefix))))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+    answers = chain.from_iterable(task.result() for task in tasks)
     found: dict[str, dict[str, Any]] = {}
     for one, answer in zip([*free, *chosen], answers, strict=True):
         found[one] = sentence_table(one, answer.text, answer.translation, answer.match)
@@ -113,7 +120,7 @@ async def _begun(call: Call, sentence: str, ask: Ask) -> list[Answer]:
 
 async def _translate(call: Call, texts: Sequence[str], ask: Ask) -> list[Answer]:
     ask = replace(ask, sentences="one")
-    return await call.translate(texts, ask)
+    return await call.service.translate(texts, ask, client=call.client, deadline=call.deadline)
 
 
 async def _next_words(call: Call) -> Plain:
@@ -134,7 +141,8 @@ async def _alternatives(call: Call) -> Plain:
     most = min(_ALTERNATIVES, beam, call.service.limits.alternatives + 1)
     # Without the memory, which knows one translation only.
     ask = replace(ask, beam=beam, n_best=most, memory=False)
-    (answer,) = await _translate(call, [text], ask)
+    with call.using(len(text)):
+        (answer,) = await _translate(call, [text], ask)
     others = [one for one in dict.fromkeys(answer.alternatives) if one != answer.text]
     return {"text": answer.text, "alternatives": [{"text": one} for one in others]}
 

@@ -24,8 +24,6 @@ from dragoman.serving.service.routing import Router
 from dragoman.serving.service.turns import Turns
 from dragoman.translation.search.watching import abandonable
 
-_SAMPLE = 5000  # characters that say which language a file is in
-
 T = TypeVar("T")
 
 
@@ -63,8 +61,8 @@ class FileTranslator:
         if source is None:
             first = self._router.sources_for(ask)[0]
             document: Document = format.parse(data, Languages(first, ask.target))
-            sample = " ".join(text_of(one.source) for one in document.segments[:_SAMPLE])[:_SAMPLE]
-            source = self._router.detect(sample, ask).language
+            text = "\n".join(text_of(one.source) for one in document.segments)
+            source = self._router.detect(text, ask).language
         return self._router.find(source, ask)
 
     async def _portion(

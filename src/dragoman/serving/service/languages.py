@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -114,6 +115,10 @@ class Pairs:
 _LOADING = Lock()
 _READ = 1000  # characters; more say no more
 _SURE = 0.1  # the probability of a text in the target language: less is translated
+_CLEAR = 0.5  # the probability of a sentence in a source language: then the text is translated
+_PIECES, _PIECE = 64, 200  # how many pieces of a text are looked at alone, and their characters
+_QUOTED = re.compile(r'"[^"\n]{0,200}"|[„“][^„“”\n]{0,200}[“”]|«[^«»\n]{0,200}»|»[^«»\n]{0,200}«')
+_END = re.compile(r"(?<=[.!?])\s|[\r\n]|(?<=[。！？])")
 _SPOKEN = {"yue": "zh", "wuu": "zh"}  # what the detector takes short Chinese texts for
 
 
@@ -126,15 +131,13 @@ def detect_language(text: str, among: Sequence[str], default: str, target: str |
 
     A confidence is the probability of a language among all that the detector knows, so it is low for a text
     in a language that is not `among`. A text without letters is `default` with confidence 0, and equally
-    likely languages come after it. With a `target`, a text that is clearly in it comes first as that; no
-    other text does. Raises ConfigError if py3langid is needed and not installed.
+    likely languages come after it. With a `target`, a text that is clearly in it comes first as that, unless
+    a sentence of it is clearly in another language `among`, quotations aside; no other text does. Raises
+    ConfigError if py3langid is needed and not installed.
     """
     if not any(char.isalpha() for char in text):
         return [Guess(default, 0.0)]
-    found: dict[str, float] = {}
-    for code, value in _identifier().rank(text[:_READ]):
-        code = _SPOKEN.get(code, canonical(code))
-        found[code] = found.get(code, 0.0) + value
+    found = _probabilities(text[:_READ])
     guesses: list[Guess] = []
     for one in dict.fromkeys([default, *among]):
         # Variants of one language cannot be told apart: the first stands for all.
@@ -146,8 +149,34 @@ def detect_language(text: str, among: Sequence[str], default: str, target: str |
         return guesses or [Guess(default, 0.0)]
     best = max(found, key=lambda code: found[code])
     sure = same(best, target) and found[best] > max(_SURE, guesses[0].confidence * 10 if guesses else 0.0)
-    own = [Guess(target, found[best])] if sure else []
-    return [*own, *guesses] or [Guess(default, 0.0)]
+    if sure:
+        foreign = _foreign(text, [guess.language for guess in guesses], target)
+        others = [one for one in guesses if foreign is None or one.language != foreign.language]
+        return [foreign or Guess(target, found[best]), *others]
+    return guesses or [Guess(default, 0.0)]
+
+
+def _probabilities(text: str) -> dict[str, float]:
+    """The probability of each language that the detector knows."""
+    found: dict[str, float] = {}
+    for code, value in _identifier().rank(text):
+        code = _SPOKEN.get(code, canonical(code))
+        found[code] = found.get(code, 0.0) + value
+    return found
+
+
+def _foreign(text: str, among: Sequence[str], target: str) -> Guess | None:
+    """The language of a sentence that is clearly in another one than the target."""
+    sentences = _END.split(_QUOTED.sub(" ", text))
+    pieces = [one[at : at + _PIECE] for one in sentences for at in range(0, len(one), _PIECE)]
+    for piece in pieces[:: -(-len(pieces) // _PIECES) or 1]:
+        if any(char.isalpha() for char in piece):
+            found = _probabilities(piece)
+            best = max(found, key=lambda code: found[code])
+            own = [one for one in among if same(best, one) and not same(one, target)]
+            if own and found[best] > _CLEAR:
+                return Guess(own[0], found[best])
+    return None
 
 
 def _identifier() -> _Identifier:
