@@ -136,7 +136,7 @@ def test_a_shortlist_limits_each_sentence(model: History) -> None:
     free = translator.translate(LINES, split=False)
     limited = translator.translate(LINES, shortlist=True, split=False)
 
-    for one in limited:
+    for one in (one for number, one in enumerate(limited) if number not in BLANK):
         assert set(one.text) <= ({"b", "c"} if "a" in one.source else {"c"})
     assert [one.text for one in limited] != [one.text for one in free]
     assert any("b" in one.text for one in limited)
