@@ -197,7 +197,7 @@ def test_a_card_cannot_control_the_terminal(model_, folders):
     assert "\x1b" not in model_("card", folders[0])[1]
 
 
-def test_average_of_checkpoints(model_, tmp_path):
+def test_average_of_checkpoints(model_, tmp_path, monkeypatch):
     """The files of three updates, of which validation says that the first two are better."""
     run = saved(tmp_path / "run", 1)
     latest = run / "checkpoints" / "latest"
@@ -223,6 +223,16 @@ def test_average_of_checkpoints(model_, tmp_path):
         for name, weight in load_file(tmp_path / f"{number}" / "model.safetensors").items():
             mean = sum(file[name].double() for file in files) / len(files)
             assert torch.equal(weight, mean.float())
+
+    shutil.copytree(saved(tmp_path / "other", 7), tmp_path / "run@20")  # a folder of the name of a checkpoint
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "link").symlink_to(run)
+    monkeypatch.chdir(run)
+    for number, named in enumerate((run, tmp_path / "sub" / "link", ".")):
+        assert model_("average", named, "--last", "2", "-o", tmp_path / f"named {number}")[0] == 0
+        assert (tmp_path / f"named {number}" / "model.safetensors").read_bytes() == (
+            tmp_path / "0" / "model.safetensors"
+        ).read_bytes()
 
     refused = {
         ("--last", "4"): "4 checkpoints wanted, but it has 3 checkpoints",

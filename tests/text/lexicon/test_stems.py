@@ -9,6 +9,7 @@ from dragoman.text.lexicon.stems import stem, stems
 FORMS = {
     "en": ["box boxes", "query queries", "cache caches", "file files FILES", "movie movies", "size sizes"],
     "de": [
+        "alter alten altem altes",
         "Tabelle Tabellen", "Datei Dateien", "Haus Hauses Häuser Häusern", "Fehler Fehlers Fehlern",
         "Bild Bilder Bildes Bildern", "Element Elemente Elements Elementen", "Knoten Knotens",
         "geschützter geschützte geschützten geschützten", "Schlüssel Schlüssels Schlüsseln",

@@ -119,15 +119,16 @@ def model_average(
             raise ConfigError("--last or --best with more than one run", hint="name one run, and one of both")
         from dragoman.training.checkpoints.paths import Checkpoints
 
-        steps = Checkpoints(folders[0] / "checkpoints").chosen(last=last, best=best, by=by)
-        folders = [folders[0].with_name(f"{folders[0].resolve().name}@{step}") for step in steps]
+        checkpoints, name = Checkpoints(folders[0] / "checkpoints"), folders[0]
+        steps = checkpoints.chosen(last=last, best=best, by=by)
+        folders = [checkpoints.step(step) for step in steps]
     if len(folders) < 2:
         raise ConfigError("averaging needs at least two models", hint="name two models or more")
     _check_folders(folders, output)
     from dragoman.models.folder.average import average_folders
 
     average_folders(folders, output)
-    chosen = "" if last is best is None else f": the average of {', '.join(map(str, folders))}"
+    chosen = "" if last is best is None else f": the average of {', '.join(f'{name}@{step}' for step in steps)}"
     tell(f"wrote {output}{chosen}", quiet=quiet)
 
 

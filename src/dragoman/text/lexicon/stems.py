@@ -23,7 +23,7 @@ _LONGEST = 64  # characters of a word that is kept
 _PLAIN = re.compile(r"[^\W\d_]+")
 _UNSTEMMED = re.compile(f"[{UNSPACED}\uac00-\ud7af]")  # and Korean
 # The stem is the first group, and no shorter than the rule says.
-_GERMAN = re.compile(r"(.{4,}?)(?:e[rn])?(?:e[nmsr]?|[ns])?")
+_GERMAN = re.compile(r"(.{4,}?)(?:e[rn])?(?:e[nmsr]?|[mnrs])?")
 _FRENCH = re.compile(r"(.{3,}?)(?:(?<!e)aux|al|e?s?|x)")
 _ROMANCE = re.compile(r"(.{3,}?)(?:[aeo]s|[aeios])?")
 _OTHER = re.compile(r"(.{4,}?)(?:[aeiouyаеиоуыэюяіїєαεηιουωı]+[hjmnsvxвимхςν]?)?")
