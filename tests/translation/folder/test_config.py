@@ -57,8 +57,12 @@ def test_a_default_model_has_the_options_of_release_0_1(name: str, tmp_path: Pat
 
 
 NEWER_MODEL = {
-    **{"norm": "pre", "norm_epsilon": 1e-6, "final_norm": False, "embedding_scale": False},
-    **{"norm_kind": "rms", "kv_heads": 1},
+    "norm": "pre",
+    "norm_epsilon": 1e-6,
+    "final_norm": False,
+    "embedding_scale": False,
+    "norm_kind": "rms",
+    "kv_heads": 1,
 }
 NEWER_SEARCH = {"stop": "patient", "banned": (3, 5), "renormalize": True}
 
