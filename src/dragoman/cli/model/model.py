@@ -128,7 +128,9 @@ def model_average(
     from dragoman.models.folder.average import average_folders
 
     average_folders(folders, output)
-    chosen = "" if last is best is None else f": the average of {', '.join(f'{name}@{step}' for step in steps)}"
+    chosen = (
+        "" if last is best is None else f": the average of {', '.join(f'{name}@{step}' for step in steps)}"
+    )
     tell(f"wrote {output}{chosen}", quiet=quiet)
 
 
