@@ -63,6 +63,16 @@ def test_tsv(tmp_path: Path, name: str) -> None:
         ("t.tsv", '"English"\t"German"', ("en", "de")),
         ("t.tsv", "English sentence\tGerman_text", ("en", "de")),
         ("t.tsv", "en-US\tpt_BR", ("en", "pt")),
+        ("t.tsv", "sentence_en\tsentence_de", ("en", "de")),
+        ("t.tsv", "source_en\ttarget_de", ("en", "de")),
+        ("t.tsv", "src\tde", (None, "de")),
+        ("t.tsv", "English (US)\tGerman", ("en", "de")),
+        ("t.tsv", "English sentence\tGerman translation", ("en", "de")),
+        ("t.tsv", "source text (en)\ttarget text (de)", ("en", "de")),
+        ("t.tsv", "Translation\tde", None),
+        ("t.tsv", "in English\ten anglais", None),
+        ("t.tsv", "The English text\tDer deutsche Text", None),
+        ("t.tsv", "text\ttext", None),
         ("t.en-es.tsv", "is\tes", None),  # words, for the name says which languages these are
         ("t.tsv", "the\tder", None),
         ("t.tsv", "no\tno", None),
@@ -83,6 +93,12 @@ def test_the_head_line_of_a_table_is_not_a_pair(tmp_path, caplog, name: str, hea
         assert message.endswith(
             f"{name}: line 1 names the columns ({', '.join(head.split(chr(9)))}) and is not a pair"
         )
+
+
+@pytest.mark.parametrize("head", ["target\tsource", "Translation\tOriginal", "tgt_text\tsrc_text"])
+def test_a_head_line_that_names_the_target_first_is_refused(tmp_path: Path, head: str) -> None:
+    with pytest.raises(DataError, match="the target is the first column"):
+        open_corpus([write(tmp_path, "t.tsv", f"{head}\nein Hund\ta dog\n")])
 
 
 def test_a_head_line_may_say_that_the_columns_are_swapped(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def _open_shard(names: Sequence[str], languages: Languages) -> Corpus:
             _check_direction(names, of_pair(name), languages)
             named = first_known(languages, of_pair(name))
             columns = next(iter(file)).split("\t")
-            if len(columns) == 2 and (head := of_head(columns, named)) is not None:
+            if len(columns) == 2 and (head := of_head(columns, named, file.name)) is not None:
                 log.warning("%s: line 1 names the columns (%s, %s) and is not a pair", file.name, *columns)
                 _check_direction(names, head, named)
                 named = first_known(named, head)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence, Set
 from pathlib import PurePath
 
+from dragoman.base.errors import DataError
 from dragoman.base.languages import base, language_name, same
 from dragoman.text.corpora.compressed import SUFFIXES
 
@@ -21,10 +22,11 @@ _NO_LANGUAGES = frozenset(
     "zst".split()
 )
 
-# Names of columns, without "text", "sentence" and "language".
+# Words in the names of columns.
 _SOURCES = frozenset("source src input original".split())
 _TARGETS = frozenset("target tgt trg translation output reference".split())
-_OF_COLUMNS = re.compile(r"[\s_-]*(text|sentence|segment|language|lang)s?$")
+_PLAIN = frozenset("text sentence segment language lang texts sentences segments languages langs".split())
+_ABBREVIATED = frozenset("source src target tgt trg".split())  # surely columns, if the other is a language
 
 _IGNORED = SUFFIXES | {".txt"}
 
@@ -48,25 +50,54 @@ def of_pair(name: str) -> Languages:
     return None, None
 
 
-def of_head(columns: Sequence[str], languages: Languages) -> Languages | None:
+def of_head(columns: Sequence[str], languages: Languages, name: str) -> Languages | None:
     """Return the languages of the head line of a table of pairs, or None if it is a pair of sentences.
 
-    A head names the columns: source and target, or two languages by code or English name. Of other
-    `languages` than the text's, if these are known, it is taken for words, such as "is" and "es".
+    A head names the columns: source and target, or languages by code or English name: "source text (en)".
+    Of other `languages` than the text's, if these are known, it is taken for words, such as "is" and "es".
+    Raise DataError, which names the file `name`, if it says that the target is the first column.
     """
-    cells = [_OF_COLUMNS.sub("", cell.strip().strip("\"'").casefold()) for cell in columns]
-    source, target = cells
-    if (source in _SOURCES and target in _TARGETS) or (source in _TARGETS and target in _SOURCES):
-        return None, None
+    (role, left), (role_2, right) = (_of_column(column) for column in columns)
+    cells = [left, right]
+    known = [cell for cell in cells if cell]
     codes = [base(cell) for cell in cells]
-    if same(*codes) or any(language_name(code) == code for code in codes):
+    named = [base(cell) for cell in known]
+    if any(language_name(code) == code for code in named):
+        return None
+    if not known and not (role and role_2 and (role in _SOURCES) != (role_2 in _SOURCES)):
+        return None
+    if len(known) == 1 and (role_2 if left else role) not in _ABBREVIATED:
+        return None
+    if len(known) == 2 and same(*codes):
         return None
     if all(languages) and not any(
-        same(codes[0], str(a)) and same(codes[1], str(b)) for a, b in (languages, languages[::-1])
+        all(not code or same(code, str(a)) for code, a in zip(codes, order, strict=True))
+        for order in (languages, languages[::-1])
     ):
         return None
     # Three letters are more often a word than a language that nothing else has named.
-    return None if not all(languages) and any(len(cell) == 3 for cell in cells) else (codes[0], codes[1])
+    if not all(languages) and any(len(cell) == 3 for cell in known):
+        return None
+    if len(known) < 2 and (role in _TARGETS or role_2 in _SOURCES):
+        raise DataError(
+            f"{name}: line 1 says that the target is the first column ({', '.join(columns)})",
+            hint="swap the two columns",
+        )
+    return codes[0] or None, codes[1] or None
+
+
+def _of_column(column: str) -> tuple[str, str]:
+    """Return the word for source or target in the name of a column, or "", and what else it says."""
+    role, rest = "", []
+    words = re.split(r"[\s()]+", column.strip().strip("\"'").casefold())
+    for word in filter(None, words):
+        parts = re.split("[_-]", word)
+        kept = [part for part in parts if part not in _PLAIN | _SOURCES | _TARGETS]
+        role = next((part for part in parts if part in _SOURCES | _TARGETS), role)
+        rest += [word if kept == parts else "-".join(filter(None, kept))] if kept else []
+    if len(rest) == 2 and re.search(rf"\S\s*\({re.escape(rest[1])}\)\W*$", column.casefold()):
+        rest = rest[:1] if len(rest[0]) > 3 and re.fullmatch("[a-z]{2}|[0-9]{3}", rest[1]) else rest
+    return role, " ".join(rest)
 
 
 def _suffix(name: str, ignored: Set[str]) -> str:
