@@ -128,9 +128,8 @@ def model_average(
     from dragoman.models.folder.average import average_folders
 
     average_folders(folders, output)
-    chosen = (
-        "" if last is best is None else f": the average of {', '.join(f'{name}@{step}' for step in steps)}"
-    )
+    named = "" if last is best is None else ", ".join(f"{name}@{step}" for step in steps)
+    chosen = named and f": the average of {named}"
     tell(f"wrote {output}{chosen}", quiet=quiet)
 
 

@@ -235,7 +235,7 @@ def say_next(output: Path, quiet: bool) -> None:
     name = shlex.quote(str(output))
     text = f"translate with: dragoman translate {name} FILE"
     if (RunFolder(output).metrics.result() or {}).get("doubts"):
-        text = f"{name} is not a model to translate with: see the warnings above, and how-to/train.md"
+        text = f"{name} is not a model to translate with: see the warnings above, and docs/how-to/train.md"
     tell(text, quiet=quiet or not speaks())
 
 
