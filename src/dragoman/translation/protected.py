@@ -294,9 +294,10 @@ def _by_alignment(one: Sentence, answer: Translated) -> Translated | None:
         if not linked:
             return None
         low, high = min(link[2] for link in linked), max(link[3] for link in linked)
-        while low < high and answer.text[low] in _MARKS:  # links may include marks that the text needs
+        # Links may include marks that the text needs.
+        while low < high and answer.text[low] in _MARKS and answer.text[low] != name[0]:
             low += 1
-        while low < high and answer.text[high - 1] in _MARKS:
+        while low < high and answer.text[high - 1] in _MARKS and answer.text[high - 1] != name[-1]:
             high -= 1
         if low == high or _touches(answer.text, low) or _touches(answer.text, high):  # a part of a word
             return None
