@@ -6,38 +6,18 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.training.small_runs import Recorder
 
 from dragoman.base.errors import ConfigError
 from dragoman.text import toy
-from dragoman.training.events import Quiet, Report, Validation
 from dragoman.training.runs.run import train
 from dragoman.training.tensorboard import TensorBoard
-
-
-class Notes(Quiet):
-    def __init__(self) -> None:
-        self.reports: list[Report] = []
-        self.validations: list[Validation] = []
-        self.messages: list[str] = []
-        self.finished = 0
-
-    def on_report(self, event: Report) -> None:
-        self.reports.append(event)
-
-    def on_validation(self, event: Validation) -> None:
-        self.validations.append(event)
-
-    def on_message(self, text: str) -> None:
-        self.messages.append(text)
-
-    def on_finish(self, event: object) -> None:
-        self.finished += 1
 
 
 @pytest.mark.thorough
 def test_the_figures_of_a_run_that_was_stopped_and_resumed(tmp_path: Path) -> None:
     reading = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    notes = Notes()
+    notes = Recorder()
 
     def run(updates: int) -> None:
         train(
@@ -66,7 +46,7 @@ def test_the_figures_of_a_run_that_was_stopped_and_resumed(tmp_path: Path) -> No
         shown = [(one.step, one.value) for one in found.Scalars(tag)]
         assert shown == [(event.step, pytest.approx(getattr(event, name), rel=1e-6)) for event in events]
     assert [one.step for one in found.Scalars("final/bleu")] == [2, 4]
-    assert notes.finished == 2
+    assert len(notes.ends) == 2
     assert notes.messages
 
 
