@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
+from typing import Any
 
 import pytest
 
@@ -138,3 +141,27 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(ConfigError, match="py3langid"):
         detect_language("Hello", ["en", "de"], "en")
+
+
+def test_threads_load_the_detector_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All begin while the first one loads."""
+    from py3langid.langid import LanguageIdentifier
+
+    begun, loads = Barrier(4), list[int]()
+    load = LanguageIdentifier.from_model_file
+
+    def slowly(*words: Any, **options: Any) -> Any:
+        loads.append(1)
+        Event().wait(0.05)  # so that others come in the meantime
+        return load(*words, **options)
+
+    monkeypatch.setattr(LanguageIdentifier, "from_model_file", slowly)
+    detection._loaded_identifier.cache_clear()
+
+    def ask(_: int) -> str:
+        begun.wait(60)
+        return detection.detect_language("The dog sleeps in the garden.", ["en", "de"], "de")[0].language
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(ask, range(4))) == {"en"}
+    assert len(loads) == 1
