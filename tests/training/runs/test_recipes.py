@@ -46,7 +46,7 @@ SMALL = [
 
 def put_sample(folder: Path, names: tuple[str, ...], seed: int) -> None:
     """A few sentences of the embedded corpus under the file names of a recipe."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for name, sentences in zip(names, zip(*toy.pairs(seed=seed, count=40), strict=True), strict=True):
         text = "".join(f"{sentence}\n" for sentence in sentences).encode()
         (folder / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
