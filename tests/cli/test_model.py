@@ -246,3 +246,22 @@ def test_average_of_checkpoints(model_, tmp_path, monkeypatch):
         assert code == 2
         assert message in err
     assert "no such checkpoint" in model_("average", run, f"{run}@40", "-o", tmp_path / "x").err
+
+
+def test_a_checkpoint_is_read_as_a_model(model_, folders, tmp_path):
+    run_, weights = folders[0], folders[0] / "checkpoints" / "step-0000002.safetensors"
+    weights.parent.mkdir()
+    shutil.copy(folders[1] / "model.safetensors", weights)
+    name = f"{run_}@2"
+
+    code, out, _ = model_("info", name)
+    assert code == 0
+    assert out.startswith(f"{name}: translates from en to yo\n")
+    assert model_("diff", name, weights)[0] == 0
+    assert model_("diff", name, run_)[0] == 1
+    assert model_("card", name)[0] == 0
+    assert model_("quantize", name, "-o", tmp_path / "q")[0] == 0
+    assert not any(path.is_symlink() for path in (tmp_path / "q").iterdir())
+    for words in (["verify", name], ["calibrate", name, "a.en", "a.de"], ["shortlist", name, "a.en", "a.de"]):
+        code, _, err = model_(*words)
+        assert (code, f"{name}: no such model folder" in err) == (4, True)

@@ -133,7 +133,9 @@ def test_options_come_from_flags_then_variables_then_a_file(
     dragoman_, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "serve.toml"
-    path.write_text(f'models = ["a={MODEL}"]\nport = 5001\nhost = "127.0.0.2"\nmax-texts = 5\nmemory = []\n')
+    path.write_text(
+        f'models = ["a={MODEL}"]\nport = 5001\nhost = "127.0.0.2"\nmax-texts = 5\nmemory = []\nquiet = false\n'
+    )
 
     def address(*words: str) -> str:
         ended = dragoman_("serve", "--config", path, "--check", *words)
@@ -163,9 +165,18 @@ def test_variables_alone_are_enough(dragoman_, monkeypatch: pytest.MonkeyPatch) 
         ('allow-host = "a"', 'serve.toml: allow-host = "a"'),
         ("[limits]\ntexts = 5", "unknown option limits"),
         ("max-texts = 0", "--max-texts 0"),
-        ('port = "x"', "--port"),
+        ('port = "x"', 'serve.toml: port = "x"'),
         ("port = ", "serve.toml"),
         ('config = "other.toml"', "unknown option config"),
+        ("keys = false", "serve.toml: keys = false"),
+        ("allow-open = 1", "serve.toml: allow-open = 1"),
+        ("port = true", "serve.toml: port = true"),
+        ("port = 5001.7", "serve.toml: port = 5001.7"),
+        ("port = 2026-01-01", "serve.toml: port = "),
+        ("timeout = true", "serve.toml: timeout = true"),
+        ("memory = [1]", "serve.toml: memory = [1]"),
+        ("host.a = 1", "serve.toml: host = {a = 1}"),
+        ("max-texts = 5\nmax_texts = 6", "max_texts is given twice"),
     ],
 )
 def test_a_wrong_file_is_refused(

@@ -150,6 +150,13 @@ class Configured(Command):
         super().format_options(ctx, formatter)
 
 
+_TOML: dict[str, tuple[str, tuple[type, ...]]] = {  # what an option of this type is in a file
+    "int": ("a whole number", (int,)),
+    "float": ("a number", (int, float)),
+    "boolean": ("true or false", (bool,)),
+}
+
+
 def from_file(context: typer.Context, path: Path | None) -> Path | None:
     """The callback of an option that names a TOML file of options. Flags and variables have priority.
 
@@ -171,10 +178,14 @@ def from_file(context: typer.Context, path: Path | None) -> Path | None:
                 f"{path}: unknown option {name}", hint=f"did you mean {near[0]}?" if near else "see --help"
             )
         several = param.nargs == -1 or getattr(param, "multiple", False)
-        if isinstance(value, list) != several or isinstance(value, dict):
-            raise ConfigError(
-                f"{path}: {name} = {show(value)}", hint="write a list [...]" if several else "write one value"
-            )
+        needed, types = _TOML.get(param.type.name, ("text in quotes", (str,)))
+        if isinstance(value, list) != several or any(
+            type(one) not in types for one in (value if several else [value])
+        ):
+            hint = f"write a list [...], each {needed}" if several else f"write {needed}"
+            raise ConfigError(f"{path}: {name} = {show(value)} cannot be used", hint=hint)
+        if str(param.name) in table:
+            raise ConfigError(f"{path}: {name} is given twice", hint="delete one of both")
         table[str(param.name)] = value
     context.default_map = table
     return path
@@ -315,6 +326,9 @@ Model = Annotated[
         metavar="MODEL",
         help="A model folder, written by training or by dragoman import; RUN@500 is a checkpoint of a run.",
     ),
+]
+WholeModel = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model folder, written by training or by dragoman import.")
 ]
 TextAndTranslation = Annotated[
     list[str],

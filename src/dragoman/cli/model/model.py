@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,7 +12,7 @@ import typer
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.tables import aligned, count
 from dragoman.cli.models import leakage_of
-from dragoman.cli.options import Commands, Flag, Json, Model, NewFolder, Quiet
+from dragoman.cli.options import Commands, Flag, Json, Model, NewFolder, Quiet, WholeModel
 from dragoman.cli.outcome import tell, to_json, waiting, warn
 from dragoman.text.clean import clean
 
@@ -40,15 +41,19 @@ def model_info(folder: Model, as_json: Json = False) -> None:
       dragoman model info runs/en-de
       dragoman model info runs/en-de --json
     """
+    from dragoman.translation.folder.checkpoint import model_folder
     from dragoman.translation.folder.summary import AdapterSummary, Summary, adapter_summary_of, summary_of
 
     summary: Summary | AdapterSummary
-    summary = adapter_summary_of(folder) if _is_adapter(folder) else summary_of(folder)
+    if _is_adapter(folder):
+        summary = adapter_summary_of(folder)
+    else:
+        summary = replace(summary_of(model_folder(folder)), folder=folder)
     print(to_json(summary.to_table()) if as_json else summary.to_text())
 
 
 @model.command("verify", short_help="Check every file of a model folder.")
-def model_verify(folder: Model, as_json: Json = False) -> None:
+def model_verify(folder: WholeModel, as_json: Json = False) -> None:
     """Check every file of a model folder: digests, names, shapes and types, finite values, vocabulary.
 
     An adapter folder is checked by itself; whether it fits a model is checked when it is used. Prints one
@@ -135,7 +140,7 @@ def model_average(
 
 @model.command("merge", short_help="Merge an adapter into its model.")
 def model_merge(
-    folder: Model,
+    folder: WholeModel,
     adapter: Annotated[
         Path, typer.Argument(metavar="ADAPTER", help="An adapter folder for the model.", show_default=False)
     ],
@@ -165,7 +170,7 @@ def model_merge(
 
 @model.command("shortlist", short_help="Learn which target tokens each source token may need.")
 def model_shortlist(
-    folder: Model,
+    folder: WholeModel,
     text: Annotated[
         list[str],
         typer.Argument(
@@ -209,7 +214,7 @@ def model_shortlist(
 
 @model.command("calibrate", short_help="Learn the risk of the model's translations.")
 def model_calibrate(
-    folder: Model,
+    folder: WholeModel,
     text: Annotated[
         list[str],
         typer.Argument(
@@ -264,7 +269,7 @@ def model_quantize(folder: Model, output: NewFolder, quiet: Quiet = False) -> No
     \b
       dragoman model quantize runs/en-de -o runs/en-de.int8
     """
-    _check_folders([folder], output)
+    [folder] = _check_folders([folder], output)
     from dragoman.models.folder.quantisation import quantise_folder
 
     sizes = quantise_folder(folder, output)
@@ -285,10 +290,10 @@ def model_diff(
     \b
       dragoman model diff runs/first runs/longer
     """
-    _check_folders([first, second])
+    folders = _check_folders([first, second])
     from dragoman.models.folder.difference import differences
 
-    found = differences(first, second)
+    found = differences(*folders)
     print(to_json(found.to_table()) if as_json else "\n".join(_different(found)))
     if not found.equal:
         raise typer.Exit(1)
@@ -310,9 +315,11 @@ def model_card(
     """
     from dragoman.base.files import write_whole
     from dragoman.translation.folder.card import render_card
+    from dragoman.translation.folder.checkpoint import model_folder
     from dragoman.translation.folder.config import read_config
     from dragoman.translation.folder.summary import read_card, summary_of
 
+    folder = model_folder(folder)
     read_config(folder)
     card = read_card(folder)
     if card is None:
@@ -324,16 +331,18 @@ def model_card(
     tell(f"wrote {output}", quiet=quiet)
 
 
-def _check_folders(folders: Sequence[Path], output: Path | None = None) -> None:
-    """Refuse wrong folders before loading torch, which takes seconds."""
+def _check_folders(folders: Sequence[Path], output: Path | None = None) -> list[Path]:
+    """Return the folders of models and checkpoints. Refuse wrong ones before torch is loaded, for seconds."""
     from dragoman.base.files import check_new
     from dragoman.translation.folder.checkpoint import model_folder
     from dragoman.translation.folder.config import read_config
 
     if output is not None:
         check_new(output)
-    for folder in folders:
-        read_config(model_folder(folder))
+    found = [model_folder(folder) for folder in folders]
+    for folder in found:
+        read_config(folder)
+    return found
 
 
 def _is_adapter(folder: Path) -> bool:

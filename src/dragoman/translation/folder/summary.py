@@ -131,7 +131,7 @@ class Summary:
             ["search", _listed(options_to_write(config.generation, "generation"))],
             ["weights", f"{count(len(self.stored), 'tensor')} of {' and '.join(_dtypes(self.stored))}"],
             *([["quantised", config.quantised]] if config.quantised else []),
-            ["digest", config.weights or "none: written by release 0.1"],
+            ["digest", config.weights or "none: of release 0.1, or a checkpoint"],
             ["format version", str(self.format_version)],
         ]
         parameters = []
