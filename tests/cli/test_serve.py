@@ -134,7 +134,8 @@ def test_options_come_from_flags_then_variables_then_a_file(
 ) -> None:
     path = tmp_path / "serve.toml"
     path.write_text(
-        f'models = ["a={MODEL}"]\nport = 5001\nhost = "127.0.0.2"\nmax-texts = 5\nmemory = []\nquiet = false\n'
+        f'models = ["a={MODEL}"]\nport = 5001\nhost = "127.0.0.2"\nmax-texts = 5\nmemory = []\n'
+        "quiet = false\n"
     )
 
     def address(*words: str) -> str:
@@ -186,6 +187,15 @@ def test_a_wrong_file_is_refused(
     (tmp_path / "serve.toml").write_text(text)
     ended = dragoman_("serve", "model", "--config", tmp_path / "serve.toml")
     assert (ended.code in (2, 3), says in ended.err) == (True, True), ended.err
+
+
+def test_a_misspelt_variable_is_warned_of(dragoman_, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.serving.service.service.Service.open", loaded)
+    monkeypatch.setenv("DRAGOMAN_SERVE_TIMEUOT", "3")
+    monkeypatch.setenv("DRAGOMAN_SERVE_SERVICE_HOST", "10.0.0.1")  # of Kubernetes
+    err = dragoman_("serve", "model", "--check").err
+    assert "DRAGOMAN_SERVE_TIMEUOT sets no option; did you mean DRAGOMAN_SERVE_TIMEOUT?" in err
+    assert "SERVICE_HOST" not in err
 
 
 def test_a_wrong_variable_is_named(dragoman_, monkeypatch: pytest.MonkeyPatch) -> None:

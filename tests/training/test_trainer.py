@@ -30,6 +30,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dragoman.base.errors import ConfigError, Interrupted, TrainingError
+from dragoman.cli.display import plain
 from dragoman.models.folder.weights import read_weights, weights_of
 from dragoman.models.transformer import Transformer
 from dragoman.training.checkpoints import selection
@@ -295,6 +296,9 @@ def test_without_validation_text_there_is_no_validation_loss(corpora: Corpora, t
 
     assert [v.loss for v in recorder.validations] == [None] * 4
     assert [v.perplexity for v in recorder.validations] == [None] * 4
+    assert not any(v.best for v in recorder.validations)
+    assert recorder.ends[0].best_step is None
+    assert "best" not in plain.finished(recorder.ends[0])[0]
     assert finished.loss is None
     assert step_files(tmp_path) == [15, 20]  # the last are the best
 

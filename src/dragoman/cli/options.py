@@ -14,7 +14,8 @@ from the field (`base/options.py`). The command gets the dataclass, already chec
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
 from keyword import iskeyword
 from pathlib import Path
@@ -25,6 +26,7 @@ from typer.core import TyperCommand, TyperOption
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import Entry, Option, entries, show
+from dragoman.cli.outcome import warn
 
 _SETTINGS: dict[str, Any] = {
     "add_completion": False,
@@ -143,6 +145,15 @@ class Configured(Command):
             param.show_envvar = True  # in errors
             param.envvar = f"DRAGOMAN_{self.name}_{_public(param)}".upper().replace("-", "_")
 
+    def invoke(self, ctx: Any) -> Any:
+        """Warn of variables that seem to be misspelt. Others of this prefix may be of Kubernetes."""
+        prefix = f"DRAGOMAN_{self.name}_".upper()
+        known = [one.envvar.removeprefix(prefix) for one in self.params]
+        for name in (one.removeprefix(prefix) for one in os.environ if one.startswith(prefix)):
+            if name not in known and (near := _similar(name, known)):
+                warn(f"{prefix}{name} sets no option; did you mean {prefix}{near}?")
+        return super().invoke(ctx)
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         param: Any  # also one of `click`, whose options say more than its parameters
         for param in self.params:
@@ -164,8 +175,6 @@ def from_file(context: typer.Context, path: Path | None) -> Path | None:
     """
     if path is None:
         return None
-    from difflib import get_close_matches
-
     from dragoman.base.config import read_toml
 
     known = {_public(param): param for param in context.command.params if param.expose_value}
@@ -173,9 +182,9 @@ def from_file(context: typer.Context, path: Path | None) -> Path | None:
     for name, value in read_toml(path).items():
         param = known.get(name.replace("_", "-"))
         if param is None or param.name == "config":
-            near = get_close_matches(name, known, 1)
+            near = _similar(name, known)
             raise ConfigError(
-                f"{path}: unknown option {name}", hint=f"did you mean {near[0]}?" if near else "see --help"
+                f"{path}: unknown option {name}", hint=f"did you mean {near}?" if near else "see --help"
             )
         several = param.nargs == -1 or getattr(param, "multiple", False)
         needed, types = _TOML.get(param.type.name, ("text in quotes", (str,)))
@@ -189,6 +198,12 @@ def from_file(context: typer.Context, path: Path | None) -> Path | None:
         table[str(param.name)] = value
     context.default_map = table
     return path
+
+
+def _similar(name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches  # slow to import
+
+    return next(iter(get_close_matches(name, known, 1)), "")
 
 
 def _public(param: Any) -> str:

@@ -80,7 +80,7 @@ class Finished:
     step: int
     seconds: float
     tokens: int  # target tokens
-    best_step: int  # of the checkpoint that validated best
+    best_step: int | None  # of the checkpoint that validated best; None without validation text
     outcome: str  # which weights were kept
     loss: float | None  # of these weights, on the validation text
     bleu: float | None

@@ -314,7 +314,8 @@ class Trainer:
             **asdict(candidate),
             signature=scored.signature,
             search=scored.search,
-            best=all(candidate.score > earlier.score for earlier in self.progress.history),
+            best=candidate.measured
+            and all(candidate.score > earlier.score for earlier in self.progress.history),
             seconds=seconds,
             elapsed=self.progress.seconds,
             samples=scored.samples,
@@ -352,7 +353,7 @@ class Trainer:
             step=self.progress.step,
             seconds=self.progress.seconds + time.monotonic() - self._clock,
             tokens=self.progress.tokens,
-            best_step=best.step,
+            best_step=best.step if best.measured else None,
             outcome=outcome,
             loss=final.loss,
             bleu=final.bleu,

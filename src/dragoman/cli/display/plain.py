@@ -200,10 +200,8 @@ def sample_lines(sample: SampleTranslation) -> Iterable[tuple[str, str, bool]]:
 
 def finished(event: Finished) -> list[str]:
     """The last lines of a run."""
-    lines = [
-        f"done: {event.step:,} updates in {clock_time(event.seconds)}, the best at {event.best_step:,}; "
-        f"kept {event.outcome}"
-    ]
+    best = "" if event.best_step is None else f", the best at {event.best_step:,}"
+    lines = [f"done: {event.step:,} updates in {clock_time(event.seconds)}{best}; kept {event.outcome}"]
     if event.peak_memory is not None:
         lines.append(f"peak memory of a process: {event.peak_memory / 1e9:.2f} GB")
     return lines

@@ -23,6 +23,11 @@ class Candidate:
     bleu: float | None = None
     chrf: float | None = None
 
+    @property
+    def measured(self) -> bool:
+        """Whether there was text to validate with. If not, later candidates rank higher."""
+        return self.loss is not None or self.bleu is not None
+
 
 @dataclass
 class Totals:
