@@ -81,6 +81,7 @@ def test_a_model_without_risk_prints_what_needs_none(dragoman_):
 
     assert first["probability"] is second["probability"] is None
     assert second["flags"] == []
+    assert "warning: the risk of the model is not calibrated" in ended.err
 
 
 def test_evaluate_measures_it(dragoman_, model, text, tmp_path):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.cli.options import Flag, NumberType
+from dragoman.cli.outcome import warn
 from dragoman.translation.folder.checkpoint import run_of, weights_of_run
 from dragoman.translation.search.options import Average
 
@@ -152,6 +153,17 @@ class Guides:
                 return self.guide(translator.using(memory=memory, match_least=least), to)
 
             yield guided
+
+
+def warn_if_uncalibrated(translator: Translator, to: str | None) -> None:
+    """Say why the risk of translations into the language `to` has no probability."""
+    from dragoman.base.languages import closest
+
+    if closest(to or translator.target_language, translator.risk_models) is None:
+        warn(
+            f"the risk of the model is not calibrated{f' for {to}' if to else ''}: no probabilities, and "
+            "only flags that need no model; dragoman model calibrate learns it"
+        )
 
 
 def models_and_text(model: Path, names: Sequence[str] | None) -> tuple[list[Path], list[str]]:

@@ -95,7 +95,10 @@ def test_the_head_line_of_a_table_is_not_a_pair(tmp_path, caplog, name: str, hea
         )
 
 
-@pytest.mark.parametrize("head", ["target\tsource", "Translation\tOriginal", "tgt_text\tsrc_text"])
+@pytest.mark.parametrize(
+    "head",
+    ["target\tsource", "Translation\tOriginal", "tgt_text\tsrc_text", "target text (de)\tsource text (en)"],
+)
 def test_a_head_line_that_names_the_target_first_is_refused(tmp_path: Path, head: str) -> None:
     with pytest.raises(DataError, match="the target is the first column"):
         open_corpus([write(tmp_path, "t.tsv", f"{head}\nein Hund\ta dog\n")])

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.input import keep_apart
-from dragoman.cli.models import files_of_models, model_and_pairs
+from dragoman.cli.models import files_of_models, model_and_pairs, warn_if_uncalibrated
 from dragoman.cli.options import Flag, Flags, Model, NumberType, OutputFile, Quiet, TextAndTranslation
-from dragoman.cli.outcome import to_json, waiting, warn
+from dragoman.cli.outcome import to_json, waiting
 from dragoman.cli.writing import opened_output
 from dragoman.translation.search.options import Decoding
 
@@ -121,15 +121,10 @@ def risk(
     \b
       dragoman risk runs/en-de test.en test.de -o test.risk.jsonl
     """
-    from dragoman.base.languages import closest
-
     keep_apart(output, [*text, *files_of_models([model])])
     translator, corpus = model_and_pairs(model, text, decoding.to, dtype)
-    if closest(decoding.to or translator.target_language, translator.risk_models) is None and not quiet:
-        into = f" for {decoding.to}" if decoding.to else ""
-        warn(
-            f"{model}: its risk is not calibrated{into}: no probabilities, and only flags that need no model"
-        )
+    if not quiet:
+        warn_if_uncalibrated(translator, decoding.to)
     with opened_output(output) as out, waiting("scoring", shown=not quiet and output is not None) as say:
         for number, row in enumerate(_rows(translator, corpus, decoding), 1):
             out.write(json.dumps({"line": number, **row}, ensure_ascii=False) + "\n")

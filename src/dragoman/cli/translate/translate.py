@@ -16,7 +16,14 @@ import typer
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import check_writable
 from dragoman.cli.input import STDIN, Input, keep_apart
-from dragoman.cli.models import Guides, Loading, files_of_models, models_and_text, rounded
+from dragoman.cli.models import (
+    Guides,
+    Loading,
+    files_of_models,
+    models_and_text,
+    rounded,
+    warn_if_uncalibrated,
+)
 from dragoman.cli.options import Flag, Flags, Model, Quiet, check_applies
 from dragoman.cli.outcome import tell, warn
 from dragoman.cli.translate.documents import are_documents, plan_documents, protected, run_documents
@@ -177,8 +184,11 @@ def translate(
             check_writable(report)
         made = about(()) if len(tasks) > 1 else {}
         with guides.open(decoding.to, offers=report is not None) as guided:
+            translator = guided(loading.load(models))
+            if decoding.risk and not quiet:
+                warn_if_uncalibrated(translator, decoding.to)
             run_documents(
-                guided(loading.load(models)),
+                translator,
                 tasks,
                 decoding,
                 replacing=replacing,
@@ -205,6 +215,8 @@ def translate(
         guides.open(decoding.to, offers=jsonl) as guided,
     ):
         translator = guided(loading.load(models))
+        if decoding.risk and not quiet:
+            warn_if_uncalibrated(translator, decoding.to)
         if typed and not quiet and sys.stderr.isatty():
             languages = f"{translator.source_language} to {translator.target_language}"
             print(f"{languages}: type a sentence and press Enter; Ctrl-D ends", file=sys.stderr)

@@ -78,7 +78,7 @@ def of_head(columns: Sequence[str], languages: Languages, name: str) -> Language
     # Three letters are more often a word than a language that nothing else has named.
     if not all(languages) and any(len(cell) == 3 for cell in known):
         return None
-    if len(known) < 2 and (role in _TARGETS or role_2 in _SOURCES):
+    if (len(known) < 2 or not all(languages)) and (role in _TARGETS or role_2 in _SOURCES):
         raise DataError(
             f"{name}: line 1 says that the target is the first column ({', '.join(columns)})",
             hint="swap the two columns",

@@ -31,6 +31,8 @@ def import_memory(memory: TranslationMemory, paths: Sequence[str | Path], *, aut
     A TMX file also brings dates, authors and notes. Raise ConfigError if it is unclear what to read,
     DataError for a file that cannot be read; the pairs before the damage are then in the memory.
     """
+    if not isinstance(memory, TranslationMemory):
+        raise ConfigError(f"{memory} is not an open memory", hint="open it with TranslationMemory first")
     return memory.extend(_pairs(paths, (memory.source_language, memory.target_language), author))
 
 
