@@ -58,6 +58,11 @@ TWO = {
         "He wouldn't. It isn't his.",
         "(It was late.) We left.",
         "Copy %(a)s to %(b)s. I wait.",
+        "It copies 600 MB/s. Anna waits.",
+        "The shop opens on 1 Jan. Anna goes there.",
+        "The car comes from the U.S. The driver does not.",
+        "He wants so much!!! I do not.",
+        "He came, he saw... I slept.",
         'She said, "Go." I went.',
         'She asked why. "I forgot," he said.',
         "Bring pens, paper etc. I wait.",
@@ -75,6 +80,10 @@ TWO = {
         "See ch. 2. She read it.",
     ],
     "de": [
+        "Auf geht’s. Anna wartet.",
+        "Sie lesen die „Welt“. 2008 lasen sie nichts.",
+        'Er kam zu spät. "2006 war er krank", sagt sie.',
+        "Wir haben gefragt. boot.de: Wie war die Fahrt?",
         "Er sieht mich. Anna geht.",
         "Das ist seine Art. Er lacht.",
         "Wir kommen am Mo. Dann essen wir.",
@@ -134,6 +143,8 @@ TWO = {
         "Det vet man. Anna kommer.",
     ],
     "zh": [
+        "“船来了。”|对于他们来说，这很重要。",
+        "他说：“船来了。”|她说，她也看见了。",
         "你好?|他来了。",
         "他说：“我来。”|昨天他走了。",
         "他来了！|23岁的人走了。",
@@ -142,6 +153,8 @@ TWO = {
 }
 ONE = {
     "en": [
+        "He is in the U.S. Army.",
+        "She left on Jan. 5 and came back.",
         "Ms. Zhu is here.",
         "Dr. A. Smith is here.",
         "See No. 5 below.",
@@ -178,6 +191,7 @@ ONE = {
         "Vive en la avda. Colón.",
     ],
     "zh": [
+        "“船来了，”他说，“我们走。”",
         "“我们走。你也来。”",
         "“我该做什么呢？”我说。",
     ],

@@ -14,6 +14,7 @@ from dragoman.text.blank import INVISIBLE
 # Marks of notes and characters that are not shown, between an end mark and a space.
 _BEHIND_END = re.compile(rf"(?<=[.!?…])(?:[{INVISIBLE}*†‡¹²³⁰⁴-⁹]|\[(?:\d{{1,3}}|[a-z])\])+(?=\s)")
 _ELLIPSIS = re.compile(r"…(?=\s+[^\w\s]{0,3}([^\W\d_]))")  # sentencex ends no sentence there
+_SEVERAL = re.compile(r"[.!?]{2,}(?=\s+I\b)")  # nor there, before a single letter
 _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 _INNER = re.compile(r"(?<=\w)[)\]}>](?=\w)")  # "%(name)s" is one word
 # Marks that sentencex would pair, often wrongly, and bullets. "[1]" after a full stop is a note.
@@ -26,12 +27,15 @@ _TITLES = {  # by language; of all others ""
     "nl": "drs?|prof|mevr|mw|dhr|hr|ir|ing|ds|mgr|mr|st|jr|nrs?|art|fig|blz|bijv|vgl|vs|resp|evt",
 }
 _WORDS = {
-    "en": r"I|[Oo][Kk]|ID|(?<!et )al|Al|art|ar[ck]|con|etc|ext?|fed|fig|id|ill|man|mar|mass?|[Mm]ay|me|med|"
+    "en": r"(?<=\w/)[a-z]|SEC|(?<=\d )(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)|"
+    r"(?:[A-Z]\.){1,4}[A-Z](?=\. (?:I|The|He|She|It|We|They|But|And|This|That|In|A|You)\b)|"
+    r"I|[Oo][Kk]|ID|(?<!et )al|Al|art|ar[ck]|con|etc|ext?|fed|fig|id|ill|man|mar|mass?|[Mm]ay|me|med|"
     r"min|miss|no|(?<![\w,/] )No|op|ore|pen|re[fp]|sec|wash|yuk|Ken|Ida",
-    "de": r"mich|Art|Bart|[Aa]ss|man|mag|[Oo][Kk]|Mo|Di|Sa|(?:(?<=[Aa]m )|(?<=[Aa]b )|(?<=[Bb]is ))Fr|"
+    "de": r"(?<=\w/)[a-z]|mich|Art|Bart|[Aa]ss|man|mag|[Oo][Kk]|Mo|Di|Sa|(?:(?<=[Aa]m )|(?<=[Aa]b )|(?<=[Bb]is ))Fr|"
     r"Fr(?=\. (?:Ich|Du|Er|Sie|Es|Wir|Ihr|D[aeiu]\w{1,3}|Und|Aber|I[mn]|Am|Um|W\w{1,3}|Ein|Mein)\b)|"
     r"me|no|may|miss|Al|etc|us[wf]|[mc]m|ID|PS|EG|Ken|Ida|la",
-    "fr": "art|vol|sec|sing|etc|ex|mm|id|sup|com|OK",
+    "fr": r"(?:[A-Z]\.){1,4}[A-Z](?=\. (?:Je|Le|La|Les|Ils?|Elles?|Mais|Nous|Vous|On|Ce|Cette|Une?|Et)\b)|"
+    "art|vol|sec|sing|etc|ex|mm|id|sup|com|OK",
     "es": "nos?|mar|con|contra|entre|sobre|bien|auto|ante|bis|extra|mini|micro|macro|mega|super|ultra|uni?|"
     "post?|pro|pre|vice|mono|tras|en|des?|d[aio]|sub|re|in|ex|homo|poli|tri|inter|etc|ambi|as|multi|retro|para",
     "pt": "vi|ex|res|etc",
@@ -50,7 +54,8 @@ _ABBREVIATIONS = {  # that sentencex does not know: "Ms. Zhu", "M. Dupont", "des
 _GERMAN_NEXT = re.compile(
     r"(?<!\b[Nn]r\.)(?<![AB]d\.)(?<!\bca\.)(?<!bzw\.)(?<!vgl\.)(?<!\b[Aa]bs\.)(?<!\bArt\.)(?<!\bAbb\.)(?<!Kap\.)"
     r"(?<!Tel\.)(?<!\bTab\.)(?<!\bm[ai][nx]\.)(?<!Chr\.)(?<!geb\.)(?<!gest\.)(?<!inkl\.)(?<![Ss]tr\.)(?<!Vol\.)"
-    r"(?<!Ziff\.)(?<!Anm\.)(?<!evtl\.)(?<=[^\W\d_]{2}[.!?])[/ ]{0,3} (?:\d|[*$%#@-]{1,3}[a-z])"
+    r"(?<!Ziff\.)(?<!Anm\.)(?<!evtl\.)(?:(?<=[^\W\d_]{2}[.!?])|(?<=[^\W\d_]/[.!?]))"
+    r"[/ ]{0,3} /?(?:\d|[*$%#@-]{1,3}[a-z]|[a-z](?=[a-z]*\.[a-z]{2,3}: ))"
 )
 
 
@@ -58,6 +63,7 @@ def hide_abbreviations(line: str, code: str) -> str:
     """Return a line of the same length for sentencex, in which it finds the ends of sentences better."""
     line = _BEHIND_END.sub(lambda found: " " * len(found[0]), line)
     line = _ELLIPSIS.sub(lambda found: "…" if found[1].islower() else ".", line)
+    line = _SEVERAL.sub(lambda found: "x" * (len(found[0]) - 1) + found[0][-1], line)
     line = _INNER.sub("x", line)
     line = _PAIRED.sub("/", _APOSTROPHE.sub("x" if code == "en" else "/", line))
     words, abbreviations = _patterns(code)
