@@ -31,7 +31,8 @@ _WORDS = {
     r"(?:[A-Z]\.){1,4}[A-Z](?=\. (?:I|The|He|She|It|We|They|But|And|This|That|In|A|You)\b)|"
     r"I|[Oo][Kk]|ID|(?<!et )al|Al|art|ar[ck]|con|etc|ext?|fed|fig|id|ill|man|mar|mass?|[Mm]ay|me|med|"
     r"min|miss|no|(?<![\w,/] )No|op|ore|pen|re[fp]|sec|wash|yuk|Ken|Ida",
-    "de": r"(?<=\w/)[a-z]|mich|Art|Bart|[Aa]ss|man|mag|[Oo][Kk]|Mo|Di|Sa|(?:(?<=[Aa]m )|(?<=[Aa]b )|(?<=[Bb]is ))Fr|"
+    "de": r"(?<=\w/)[a-z]|mich|Art|Bart|[Aa]ss|man|mag|[Oo][Kk]|Mo|Di|Sa|"
+    r"(?:(?<=[Aa]m )|(?<=[Aa]b )|(?<=[Bb]is ))Fr|"
     r"Fr(?=\. (?:Ich|Du|Er|Sie|Es|Wir|Ihr|D[aeiu]\w{1,3}|Und|Aber|I[mn]|Am|Um|W\w{1,3}|Ein|Mein)\b)|"
     r"me|no|may|miss|Al|etc|us[wf]|[mc]m|ID|PS|EG|Ken|Ida|la",
     "fr": r"(?:[A-Z]\.){1,4}[A-Z](?=\. (?:Je|Le|La|Les|Ils?|Elles?|Mais|Nous|Vous|On|Ce|Cette|Une?|Et)\b)|"
@@ -46,6 +47,7 @@ _WORDS = {
 _GERMAN_ARTICLE = r"[AaIi]m|[Vv]om|[Zz]u[mr]|[Bb]eim|[Dd](?:e[rsmn]|as|ie)|(?:ein|ihr|sein|jed)e[nmrs]?"
 _ABBREVIATIONS = {  # that sentencex does not know: "Ms. Zhu", "M. Dupont", "des 18. Jahrhunderts"
     "en": r"\bMs\.(?= \w)|\b(?:[Vv]ols?|[Cc]h|[Cc]hap)\.(?= \d)",
+    "it": r"\b[Nn]\.(?= \d)",
     "fr": r"\b(?:MM?|Mme|Mlle|St)\.(?= [A-Z])",
     "de": rf"\b(?:{_GERMAN_ARTICLE}) (?:\d{{1,3}}|[IVXL]+)\.(?= [A-ZÄÖÜ])"
     r"|\b\d\d?\.(?= (?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahrh|Jh))",
@@ -78,4 +80,6 @@ def _patterns(code: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     titles = _TITLES.get(code, _TITLES[""])
     words = _WORDS.get(code, rf"(?!(?i:{titles})\b)[^\W\d_]{{2,20}}")
     default = "(?!)" if code in _WORDS else rf"(?<![\w.-])(?i:{titles})\.(?=\s[^\W\d_a-z])"
-    return re.compile(rf"(?<![\w.-])(?:{words})(?={_NEXT})"), re.compile(_ABBREVIATIONS.get(code, default))
+    return re.compile(rf"(?<![\w.-])(?:{words})(?={_NEXT})"), re.compile(
+        f"{default}|{_ABBREVIATIONS.get(code, default)}"
+    )
