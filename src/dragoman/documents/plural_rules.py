@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from dragoman.base.languages import base, canonical
@@ -61,10 +62,41 @@ _PLURALS = {
 }
 
 
-def categories_of(language: str) -> tuple[str, ...]:
+CATEGORIES = ("zero", "one", "two", "few", "many", "other")
+_MILLIONS = frozenset(("ca", "es", "fr", "it", "pt"))  # whose "many" is left out above
+_ORDINALS = {  # of CLDR; all other languages above have "other" alone
+    language: tuple(categories.split())
+    for languages, categories in (
+        ("fr ga hu hy lo ms ne ro sv vi", "one other"),
+        ("be uk", "few other"),
+        ("it kk", "many other"),
+        ("ka sq", "one many other"),
+        ("en mr ca", "one two few other"),
+        ("mk", "one two many other"),
+        ("bn gu hi", "one two few many other"),
+        ("az", "one few many other"),
+    )
+    for language in languages.split()
+}
+
+
+def categories_of(language: str, *, ordinal: bool = False) -> tuple[str, ...]:
     """The categories that a message in a language has, or () if they are not known here."""
     known = plurals_of(language)
+    if known and ordinal:
+        return _ORDINALS.get(base(language), ("other",))
     return known.categories if known else ()
+
+
+def keeps(language: str, category: str) -> bool:
+    """Whether CLDR has a category for numbers of a language that `categories_of` leaves out."""
+    return category == "many" and base(language) in _MILLIONS
+
+
+def says_one_of_21(language: str) -> bool:
+    """Whether the category "one" is also that of 21 or 101, so that its text needs the number."""
+    known = plurals_of(language)
+    return known is not None and re.search(r"n%100?==1\b", known.rule) is not None
 
 
 def plurals_of(language: str) -> Plurals | None:
