@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from dragoman.base.languages import base, canonical
@@ -63,7 +62,6 @@ _PLURALS = {
 
 
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")
-_MILLIONS = frozenset(("ca", "es", "fr", "it", "pt"))  # whose "many" is left out above
 _ORDINALS = {  # of CLDR; all other languages above have "other" alone
     language: tuple(categories.split())
     for languages, categories in (
@@ -71,7 +69,7 @@ _ORDINALS = {  # of CLDR; all other languages above have "other" alone
         ("be uk", "few other"),
         ("it kk", "many other"),
         ("ka sq", "one many other"),
-        ("en mr ca", "one two few other"),
+        ("ca en mr", "one two few other"),
         ("mk", "one two many other"),
         ("bn gu hi", "one two few many other"),
         ("az", "one few many other"),
@@ -88,15 +86,11 @@ def categories_of(language: str, *, ordinal: bool = False) -> tuple[str, ...]:
     return known.categories if known else ()
 
 
-def keeps(language: str, category: str) -> bool:
-    """Whether CLDR has a category for numbers of a language that `categories_of` leaves out."""
-    return category == "many" and base(language) in _MILLIONS
-
-
-def says_one_of_21(language: str) -> bool:
-    """Whether the category "one" is also that of 21 or 101, so that its text needs the number."""
+def another_one(language: str) -> int | None:
+    """A number that is "one" besides 1, so that its text needs the number, or None."""
     known = plurals_of(language)
-    return known is not None and re.search(r"n%100?==1\b", known.rule) is not None
+    examples = {"n%10==1": 21, "n%100==1": 101, "n > 1": 0}
+    return next((number for test, number in examples.items() if known and test in known.rule), None)
 
 
 def plurals_of(language: str) -> Plurals | None:

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import count
 
 from dragoman.documents.messages.divided import CODE, Divided, Leaf, Marked, whole_leaf
-from dragoman.documents.plural_rules import CATEGORIES, categories_of, keeps, says_one_of_21
+from dragoman.documents.plural_rules import CATEGORIES, another_one, categories_of
 from dragoman.documents.segment import Code, Content, Segment, full_text, merged
 from dragoman.text.checks.placeholders import find_placeholders, has_language
 
@@ -35,6 +35,7 @@ _ANGULAR = re.compile(r"\s*\{\s*VAR_(?:PLURAL|SELECT)")
 _BRANCHES = re.compile(
     r"\{\s*[\w.$]+\s*,\s*(?:plural|select|selectordinal|choice)\s*,|\{\{(?:PLURAL|GENDER):"
 )
+_FIXED = re.compile(r"\bcan(?:Copy|Delete)=[\"']no")  # of XLIFF 2
 _UNREAD = "a message with branches that cannot be read"
 
 
@@ -107,17 +108,15 @@ def arguments_of(content: Content) -> frozenset[tuple[str, str]] | None:
     while todo:
         part = todo.pop()
         todo += [one for branch in part.branches for one in branch.parts]
-        if part.kind not in ("text", "#", "code"):
-            found.add((part.name, part.kind))
-        elif part.kind == "code":
-            found.add((marked.codes[part.start].text, part.kind))
+        if part.kind not in ("text", "#"):
+            found.add((marked.codes[part.start].text if part.kind == "code" else part.name, part.kind))
     return frozenset(found) if any(one.branches for one in parts) else None
 
 
-def quote_icu(text: str, *, in_plural: bool, doubled: bool, exact: bool = True) -> str:
-    """Write a text so that ICU reads it as it is. Apostrophes are doubled where needed, or all of them.
+def quote_icu(text: str, *, in_plural: bool, doubled: bool) -> str:
+    """Write a text so that ICU reads it as it is.
 
-    If not `exact`, those that would quote are written as U+2019, which no program takes for a quote.
+    If apostrophes are not `doubled`, those that would quote become U+2019, which is a quote in no dialect.
     """
     special = "[{}#]" if in_plural else "[{}]"
     parts = re.split(f"({special}(?:[{{}}#']*{special})?)", text)
@@ -127,9 +126,7 @@ def quote_icu(text: str, *, in_plural: bool, doubled: bool, exact: bool = True) 
         elif doubled:
             parts[number] = part.replace("'", "''")
         else:
-            parts[number] = _APOSTROPHE.sub(
-                lambda found: found[0] * 2 if exact else "’" * len(found[0]), part
-            )
+            parts[number] = _APOSTROPHE.sub(lambda found: "’" * len(found[0]), part)
     return "".join(parts)
 
 
@@ -139,11 +136,8 @@ class _Message:
     def __init__(self, marked: Marked, language: str, flags: tuple[str, ...]) -> None:
         self._marked, self._text, self._language = marked, marked.text, language
         self._doubled = "java-format" in flags or "''" in self._text
-        self._exact = self._doubled or "icu-format" in flags or re.search("'[{}#]", self._text) is not None
         self._quotes = not _ANGULAR.match(self._text)
-        self._fixed = any(
-            re.search(r"\bcan(?:Copy|Delete)=[\"']no", one.text) for one in marked.codes.values()
-        )
+        self._fixed = any(_FIXED.search(one.text) for one in marked.codes.values())
         self._raws: dict[str, Content] = {}  # of arguments, by their text
         self._offsets: set[str] = set()
         self._count = 0
@@ -222,12 +216,9 @@ class _Message:
         self._offsets |= {name} if offset else set()
         at, branches = offset.end() if offset else head.end(), list[_Branch]()
         while selector := selecting.match(text, at):
-            parts, end = self.parse(
-                selector.end(), depth + 1, name if kind in _PLURALS else "", choice=kind == "choice"
-            )
-            branches.append(
-                _Branch(selector["selector"], selector.start("selector"), selector.end(), end, parts)
-            )
+            plural = name if kind in _PLURALS else ""
+            parts, end = self.parse(selector.end(), depth + 1, plural, choice=kind == "choice")
+            branches.append(_Branch(selector[1], selector.start(1), selector.end(), end, parts))
             at = end + 1
             if kind == "choice" and text[end] == "}":
                 break
@@ -264,9 +255,7 @@ class _Message:
         key = f"{argument.name},{argument.kind}"
         outer, known = chosen.get(key, ("", frozenset[str]()))
         if key in chosen and selectors.keys() <= known and "other" in selectors:  # the same number again
-            same = selectors.get(outer) or selectors.get(
-                "one" if outer == "=1" else "other", selectors["other"]
-            )
+            same = selectors.get(outer) or selectors.get({"=1": "one"}.get(outer, ""), selectors["other"])
             yield from self.pieces([*before, *same.parts, *after], path, inside, chosen, moved=True)
             return
         if chosen and "choice" in (argument.kind, inside.kind if inside else ""):
@@ -284,8 +273,9 @@ class _Message:
             yield gap + selector + self._text[branch.at + len(branch.selector) : branch.start]
             around = argument if argument.kind != "select" else inside
             own = {**chosen, key: (selector, frozenset(selectors))}
-            if _lacks_number(argument, selector, inner) and says_one_of_21(self._language):
-                self.doubts.append(f"{path}.one: lacks the number, which may be 21")
+            also = another_one(self._language) if selector == "one" and argument.kind == "plural" else None
+            if also is not None and f"={also}" not in selectors and all(one.kind == "text" for one in inner):
+                self.doubts.append(f"{path}.one: lacks the number, which may be {also}")
             yield from self.pieces(inner, f"{path}.{selector.strip()}", around, own, moved=moved or joins)
             yield self._text[branch.end]
         yield from self._marked.raw(argument.branches[-1].end + 1, argument.end)
@@ -301,14 +291,16 @@ class _Message:
             wanted = categories_of(self._language, ordinal=argument.kind == "selectordinal") or wanted
             if argument.kind == "selectordinal":
                 self.doubts.append("endings of ordinal numbers")
+        exact = next((one for one in branches if one.selector == "=1"), None)
         planned: list[tuple[str, str, _Branch]] = []
         for number, branch in enumerate(branches):
+            selector = branch.selector
             gap = text[branches[number - 1].end + 1 : branch.at] if number else " "
-            added = [one for one in wanted if one not in names] if branch.selector == "other" else []
-            selector, language = branch.selector, self._language
-            if selector not in CATEGORIES or selector in wanted or keeps(language, selector):
-                added.append(selector)
-            planned += [(gap if planned or one != added[0] else "", one, branch) for one in added]
+            for one in [one for one in wanted if one not in names] if selector == "other" else []:
+                same = exact if one == "one" and another_one(self._language) is None else None
+                planned.append((gap if planned else "", one, same or branch))
+            if selector not in CATEGORIES or selector in wanted:
+                planned.append((gap if planned else "", selector, branch))
         return planned
 
     def _leaf(self, parts: Sequence[_Part], path: str, inside: _Part | None, *, moved: bool) -> Leaf:
@@ -319,10 +311,9 @@ class _Message:
         if path and (self._count > _MOST_TEXTS or 0 in opened or len(tags) != 2 * len(opened)):
             raise _Unwritable
         raw = None if moved else self._marked.raw(parts[0].start, parts[-1].end) if parts else ()
-        write = partial(self._written, inside)
-        if raw is None and write(content) is None:
+        if raw is None and self._written(inside, content) is None:
             raise _Unwritable
-        return Leaf(content, raw, path, write)
+        return Leaf(content, raw, path, partial(self._written, inside))
 
     def _item(self, part: _Part, inside: _Part | None) -> str | Code:
         if part.kind == "text":
@@ -346,36 +337,24 @@ class _Message:
         kind, items = inside.kind if inside else "", list[str | Code]()
         forbidden = "[{}|#<\u2264]" if kind == "choice" else "[{}]" if not self._quotes else r"(?!)"
         for one in content:
-            if isinstance(one, Kept):
-                if kind == "choice" and re.search("[|#<\u2264]", one.text):
-                    return None
-                items += self._raws[one.text]
-            elif isinstance(one, Code):
-                items.append(one)
+            if isinstance(one, Kept) and kind == "choice" and re.search("[|#<\u2264]", one.text):
+                return None
+            if isinstance(one, Code):
+                items += self._raws[one.text] if isinstance(one, Kept) else (one,)
             elif re.search(forbidden, one):
                 return None
             elif kind == "choice":
                 items.append(one.replace("'", "’"))
-            elif not self._quotes:
-                items.append(one)
             else:
-                items.append(
-                    quote_icu(one, in_plural=kind in _PLURALS, doubled=self._doubled, exact=self._exact)
-                )
+                quoted = quote_icu(one, in_plural=kind in _PLURALS, doubled=self._doubled)
+                items.append(quoted if self._quotes else one)
         return merged(items)
 
 
 def _says(parts: Sequence[_Part]) -> bool:
     """Whether there are words around an argument."""
-    texts = [one.text for one in parts if one.kind == "text"]
-    return any(
-        has_language(text, [(one.start, one.end) for one in find_placeholders(text)]) for text in texts
-    )
-
-
-def _lacks_number(argument: _Part, selector: str, parts: Sequence[_Part]) -> bool:
-    """Whether the text for 1 does not say the number."""
-    return argument.kind == "plural" and selector == "one" and all(one.kind == "text" for one in parts)
+    text = " ".join(one.text for one in parts if one.kind == "text")
+    return has_language(text, [(one.start, one.end) for one in find_placeholders(text)])
 
 
 def _end_of_style(text: str, place: int) -> int:

@@ -8,10 +8,10 @@ number stays: vue-i18n chooses among them as in English.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 from dragoman.base.languages import base
 from dragoman.documents.messages.divided import Divided, Leaf, Marked
@@ -31,17 +31,13 @@ _BRACKETS = ("()", "[]", "{}")
 _ONE_FORM = frozenset(("az", "ka", "kk", "kn", "tr"))  # in Symfony and Laravel, where gettext has two
 
 
-@dataclass(frozen=True)
-class _Text:
+class _Text(NamedTuple):
     """A text with the separator before it, and its interval or label."""
 
     separator: Content
     prefix: str
     body: Content
-
-    @property
-    def words(self) -> str:
-        return text_of(self.body)
+    words: str  # of the body
 
 
 def separated(segment: Segment, languages: tuple[str, str]) -> Divided | None:
@@ -50,21 +46,15 @@ def separated(segment: Segment, languages: tuple[str, str]) -> Divided | None:
     if not marked.is_clean or "|" not in marked.text:
         return None
     covered = mask(marked.text, [(one.start, one.end) for one in find_placeholders(marked.text)])
-    cuts = [one.span() for one in _SEPARATOR.finditer(marked.text)]
-    cuts = [(0, 0), *(one for one in cuts if not any(covered[slice(*one)])), (len(marked.text),) * 2]
-    spans = [(before[0], before[1], after[0]) for before, after in pairwise(cuts)]
-    if not 1 < len(spans) < _MOST:
-        return None
-    prefix = _INTERVAL if any(_INTERVAL.match(marked.text, start) for _, start, _ in spans) else _LABEL
-    texts = [_text(marked, *span, prefix) for span in spans]
-    bare = [one for one in texts if not one.prefix or prefix is _LABEL]
-    if not all(map(_is_balanced, texts)):
-        return None
+    cuts = [one.span() for one in _SEPARATOR.finditer(marked.text) if not any(covered[slice(*one.span())])]
+    edges = [(0, 0), *cuts, (len(marked.text),) * 2]
+    prefixes = _INTERVAL if any(_INTERVAL.match(marked.text, end) for _, end in edges) else _LABEL
+    texts = [_text(marked, *before, after[0], prefixes) for before, after in pairwise(edges)]
+    bare = [one for one in texts if not one.prefix or prefixes is _LABEL]
     polyglot = all("||||" in full_text(one.separator) for one in texts[1:])
     certain = polyglot or len(bare) < len(texts) or all(one.prefix for one in texts)
-    if not certain and not (
-        all(has_language(one.words) for one in bare) and (_are_alike(bare) or _are_titles(bare))
-    ):
+    words = all(has_language(one.words) for one in bare) and (_are_alike(bare) or all(map(_is_title, bare)))
+    if not (1 < len(texts) < _MOST and all(map(_is_balanced, texts)) and (certain or words)):
         return None
     planned, doubts = texts, list[str]()
     if len(bare) > 1:
@@ -74,27 +64,24 @@ def separated(segment: Segment, languages: tuple[str, str]) -> Divided | None:
             planned = [one for one in texts if one not in bare] + [bare[number] for number in numbers]
         elif len(bare) - len(numbers) not in (0, 1):
             doubts = ["number of plural forms"]
-    return Divided(segment, _pieces(planned, texts[1].separator), doubts)
+    pieces: list[str | Code | Leaf] = []
+    for number, one in enumerate(planned):
+        pieces += [*((one.separator or texts[1].separator) if number else ()), one.prefix]
+        pieces.append(Leaf(one.body, one.body, str(number + 1), partial(_written, one.words)))
+    return Divided(segment, pieces, doubts)
 
 
 def _text(marked: Marked, start: int, at: int, end: int, prefixes: re.Pattern[str]) -> _Text:
-    found = prefixes.match(marked.text, at, end)
-    body = found.end() if found else at
-    return _Text(marked.raw(start, at), found[0] if found else "", marked.raw(body, end))
+    prefix = found[0] if (found := prefixes.match(marked.text, at, end)) else ""
+    body = marked.raw(at + len(prefix), end)
+    return _Text(marked.raw(start, at), prefix, body, text_of(body))
 
 
-def _pieces(texts: Sequence[_Text], separator: Content) -> Iterator[str | Code | Leaf]:
-    for number, one in enumerate(texts):
-        yield from (one.separator or separator) if number else ()
-        yield one.prefix
-        yield Leaf(one.body, one.body, str(number + 1), partial(_written, one.body))
-
-
-def _written(source: Content, content: Content) -> Content | None:
+def _written(words: str, content: Content) -> Content | None:
     """The text, or None if it would begin another."""
-    text = full_text(content)
+    text = text_of(content)
     begins = _INTERVAL.match(text) or _LABEL.match(text)
-    return None if begins or text.count("|") != full_text(source).count("|") else content
+    return None if begins or text.count("|") != words.count("|") else content
 
 
 def _forms(source: str, target: str, *, one_form: bool = True) -> list[int]:
@@ -109,17 +96,18 @@ def _forms(source: str, target: str, *, one_form: bool = True) -> list[int]:
 
 
 def _is_balanced(one: _Text) -> bool:
-    return all(one.words.count(pair[0]) == one.words.count(pair[1]) for pair in _BRACKETS) and bool(one.body)
+    return bool(one.body) and all(
+        one.words.count(left) == one.words.count(right) for left, right in _BRACKETS
+    )
+
+
+def _is_title(one: _Text) -> bool:
+    """Whether a text begins with a capital letter: "Home|Site title", not "pipe a | b"."""
+    return one.words.lstrip()[:1].isupper()
 
 
 def _are_alike(texts: Sequence[_Text]) -> bool:
     """Whether the texts look like plural forms: one has an argument, or each shares a word with the next."""
-    if any(_COUNTED.search(one.words) or find_placeholders(one.words) for one in texts):
-        return True
     words = [{word[:3].lower() for word in re.findall(r"[^\W\d_]{3,}", one.words)} for one in texts]
-    return all(before & after for before, after in pairwise(words))
-
-
-def _are_titles(texts: Sequence[_Text]) -> bool:
-    """Whether each text begins with a capital letter: "Home|Site title", not "pipe a | b"."""
-    return all(re.match(r"\W*[^\W\d_]", one.words) and one.words.lstrip()[:1].isupper() for one in texts)
+    argued = any(_COUNTED.search(one.words) or find_placeholders(one.words) for one in texts)
+    return argued or all(before & after for before, after in pairwise(words))
