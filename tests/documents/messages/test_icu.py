@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyicumessageformat import Parser
 
+from dragoman.documents.formats import Languages, format_named
 from dragoman.documents.messages.icu import message_of, quote_icu
-from dragoman.documents.plural_rules import categories_of
 from dragoman.documents.segment import Code, Content, Result, Segment, full_text
-from dragoman.documents.translate import translate_segments
+from dragoman.documents.translate import translate_document, translate_segments
 from dragoman.translation.memory.store import TranslationMemory
 from dragoman.translation.translator import Translator
 from tests.documents.pretend import Change, Pretend, remembering
@@ -74,9 +74,9 @@ def test_branches_are_translated_and_the_skeleton_stays() -> None:
     )
 
 
-CATEGORIES = {  # of CLDR, without "many" for millions
+CATEGORIES = {  # of CLDR
     "de": "one other", "pl": "one few many other", "ru": "one few many other", "ja": "other",
-    "ar": "zero one two few many other", "fr": "one other", "he": "one two other",
+    "ar": "zero one two few many other", "fr": "one many other", "he": "one two other",
 }  # fmt: skip
 
 
@@ -283,6 +283,54 @@ def test_the_memory_has_branches_and_whole_messages(tmp_path: Any) -> None:
         assert (one.content, one.is_remembered, one.doubts) == ((whole,), True, ())
 
 
+V12, V20 = "urn:oasis:names:tc:xliff:document:1.2", "urn:oasis:names:tc:xliff:document:2.0"
+PLURAL = "{VAR_PLURAL, plural, =0 {No dog sleeps} other {%s dogs sleep}}"
+PLAIN = PLURAL % "{n}"
+FORMS = "one {%s DOGS SLEEP} few {%s DOGS SLEEP} many {%s DOGS SLEEP} other {%s DOGS SLEEP}"
+WRITTEN = f"{{VAR_PLURAL, plural, =0 {{NO DOG SLEEPS}} {FORMS.replace('%s', '{n}')}}}"
+PH = '<ph id="0%s" equiv="INTERPOLATION" disp="{{ n }}"%s/>'
+COPIES = [PH % ("-copy" * n, ' copyOf="0"' * bool(n)) for n in range(4)]
+FORMATS_WITH_BRANCHES = {
+    "xliff 1.2": (
+        f'<xliff version="1.2" xmlns="{V12}"><file source-language="en" target-language="pl"><body>'
+        f'<trans-unit id="1"><source>{PLURAL % X.text}</source></trans-unit></body></file></xliff>',
+        '<target state="translated">{VAR_PLURAL, plural, =0 {NO DOG SLEEPS} '
+        + FORMS.replace("%s", X.text)
+        + "}</target>",
+    ),
+    "xliff 2": (
+        f'<xliff version="2.0" xmlns="{V20}" srcLang="en" trgLang="pl"><file id="f"><unit id="1"><segment>'
+        f"<source>{PLURAL % COPIES[0]}</source></segment></unit></file></xliff>",
+        "<target>{VAR_PLURAL, plural, =0 {NO DOG SLEEPS} " + FORMS % tuple(COPIES) + "}</target>",
+    ),
+    "tmx": (
+        '<tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>'
+        f"{PLAIN}</seg></tuv></tu></body></tmx>",
+        f"<seg>{WRITTEN}</seg>",
+    ),
+    "po": (f'msgid "{PLAIN}"\nmsgstr ""\n', 'msgstr ""\n"{VAR_PLURAL, plural, =0 {NO DOG SLEEPS} one'),
+    "json": (f'{{"a": "{PLAIN}"}}', f'{{"a": "{WRITTEN}"}}'),
+    "properties": (f"a={PLAIN}\n", f"a={WRITTEN}\n"),
+    "android": (f'<resources><string name="a">{PLAIN}</string></resources>', f">{WRITTEN}</string>"),
+    "html": (f"<p>{PLAIN}</p>", f"<p>{WRITTEN}</p>"),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS_WITH_BRANCHES)
+def test_every_format_has_branches(name: str) -> None:
+    source, expected = FORMATS_WITH_BRANCHES[name]
+    format = format_named(name.split()[0])
+    document = format.parse(source.encode(), Languages("en", "pl"))
+    translator = cast("Translator", Pretend(str.upper, target_language="pl"))
+    new, _, counts = translate_document(translator, document)
+    assert expected in new.decode()
+    assert (counts.segments, counts.filled, counts.doubtful) == (1, 1, 0)
+    again = format.parse(new, Languages("en", "pl"))  # which also checks the rules of XLIFF 2
+    if format.bilingual:  # and the translations of people stay
+        assert again.segments[0].target is not None
+        assert translate_document(translator, again)[0] == new
+
+
 SIGNS = ("", "{", "}", "'", "#", "|", "<b>", "{x}", "{n, plural, other {", "''", "'{", "\n", "=1 {", "’", "<")
 
 
@@ -342,9 +390,3 @@ def test_long_strings_take_no_time() -> None:
         "{a}" * 20_000 + "{n, plural, other {a}}",
     ):
         message_of(Segment((text,), "1"), "de")
-
-
-def test_categories_of_ordinals() -> None:
-    assert categories_of("en", ordinal=True) == ("one", "two", "few", "other")
-    assert categories_of("de", ordinal=True) == ("other",)
-    assert categories_of("qqq", ordinal=True) == ()
