@@ -58,7 +58,10 @@ class Divided:
         leaves = [one for one in self._pieces if isinstance(one, Leaf)]
         self._numbers = {source: n for n, source in enumerate(dict.fromkeys(one.source for one in leaves))}
         self.segments = [
-            replace(segment, source=one, target=None, state=Status.MISSING) for one in self._numbers
+            segment
+            if one == segment.source
+            else replace(segment, source=one, target=None, state=Status.MISSING)
+            for one in self._numbers
         ]
 
     @property

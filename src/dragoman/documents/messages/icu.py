@@ -35,6 +35,7 @@ _ANGULAR = re.compile(r"\s*\{\s*VAR_(?:PLURAL|SELECT)")
 _BRANCHES = re.compile(
     r"\{\s*[\w.$]+\s*,\s*(?:plural|select|selectordinal|choice)\s*,|\{\{(?:PLURAL|GENDER):"
 )
+_POSSIBLE = re.compile(r"\{\s*[\w.$-]+\s*,|\{\{(?:PLURAL|GENDER):")  # every message with branches has this
 _FIXED = re.compile(r"\bcan(?:Copy|Delete)=[\"']no")  # of XLIFF 2
 _UNREAD = "a message with branches that cannot be read"
 
@@ -74,16 +75,16 @@ class _Part:
 
 def message_of(segment: Segment, language: str) -> Divided | None:
     """Return a segment as a message, or None if it is other text. One that cannot be read has a doubt."""
-    marked = Marked(segment.source)
-    java = "java-format" in segment.flags
-    if not (marked.is_clean and ("{" in marked.text or java or "icu-format" in segment.flags)):
+    flagged = not {"icu-format", "java-format"}.isdisjoint(segment.flags)
+    if not flagged and not any(_POSSIBLE.search(one) for one in segment.source if isinstance(one, str)):
         return None
+    marked = Marked(segment.source)
     message = _Message(marked, language, segment.flags)
     parts: list[_Part] | None = None
     with contextlib.suppress(_Malformed):
-        parts, _ = message.parse(0, 0)
+        parts, _ = message.parse(0, 0) if marked.is_clean else (None, 0)
     branched = [one for one in parts or () if one.branches]
-    if parts is None or not (branched or java or "icu-format" in segment.flags):
+    if parts is None or not (branched or flagged):
         if not _BRANCHES.search(marked.text):
             return None
         whole = parts or any(one.kind == "icu" for one in find_placeholders(marked.text))
