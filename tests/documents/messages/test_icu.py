@@ -228,7 +228,9 @@ def test_apostrophes() -> None:
         "{n, select, other {IT''S '{'A DOG'}' ''#'' #}}"
     )
     angular = ("{VAR_SELECT, select, other {of", X, " of}}")
-    assert translated(angular, "fr", elided) == f"{{VAR_SELECT, select, other {{d'{X.text} d'}}}}"
+    assert translated(angular, "fr", elided) == f"{{VAR_SELECT, select, other {{d’{X.text} d’}}}}"
+    plain = ("{VAR_PLURAL, plural, other {of it's # ", X, "}}")
+    assert translated(plain, "ja", elided) == f"{{VAR_PLURAL, plural, other {{d' it's # {X.text}}}}}"
 
 
 def test_messages_of_java() -> None:

@@ -347,8 +347,8 @@ class _Message:
             elif kind == "choice":
                 items.append(one.replace("'", "’"))
             else:
-                quoted = quote_icu(one, in_plural=kind in _PLURALS, doubled=self._doubled)
-                items.append(quoted if self._quotes else one)
+                in_plural = kind in _PLURALS and self._quotes
+                items.append(quote_icu(one, in_plural=in_plural, doubled=self._doubled and self._quotes))
         return merged(items)
 
 

@@ -27,7 +27,7 @@ _INTERVAL = re.compile(
 )
 _LABEL = re.compile(r"\s*(?:none|zero|one|two|few|some|many|more|others?):\s*(?=\S)")
 _COUNTED = re.compile(r"(?<![\w:]):[a-z]\w*|%\w+%")  # as Laravel and Symfony write an argument
-_BRACKETS = ("()", "[]", "{}")
+_BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 _ONE_FORM = frozenset(("az", "ka", "kk", "kn", "tr"))  # in Symfony and Laravel, where gettext has two
 
 
