@@ -112,7 +112,9 @@ def test_a_separator_that_vanishes_is_marked() -> None:
     assert more.doubts[0] == "1: not translated: it would change the structure"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(3, 20))]
+)
 def test_a_hostile_translator_keeps_every_separator(seed: int) -> None:
     chance = random.Random(seed)
     signs = ("", "|", "||||", "{0} ", "[1,2] ", "one: ", ":count", "\n", "]1,Inf[")
