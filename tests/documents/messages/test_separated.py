@@ -32,6 +32,7 @@ def result(source: str | Content, target: str = "de", change: Change = str.upper
     [
         ("{0} no dogs|[1,19] some|[20,*] many dogs", "{0} NO DOGS|[1,19] SOME|[20,*] MANY DOGS"),
         ("{0} none | {1} one | ]1,Inf[ many", "{0} NONE | {1} ONE | ]1,Inf[ MANY"),
+        ("[0] no dogs|[1] one dog|[2,*] many dogs", "[0] NO DOGS|[1] ONE DOG|[2,*] MANY DOGS"),
         ("{0,1} few dogs|]-Inf, 0[ no dogs", "{0,1} FEW DOGS|]-Inf, 0[ NO DOGS"),
     ],
 )

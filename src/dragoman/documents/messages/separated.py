@@ -23,7 +23,7 @@ _MOST = 12
 _SEPARATOR = re.compile(r"(?<![|'\s])\s*+(?:\|{4}|\|)(?![|'])\s*")
 _NUMBER = r"(?:[-+]?(?:Inf|\d+(?:\.\d+)?)|\*)"
 _INTERVAL = re.compile(
-    rf"\s*(?:\{{\s*-?\d+(?:\s*,\s*-?\d+)*\s*\}}|[\[\]]\s*{_NUMBER}\s*,\s*{_NUMBER}\s*[\[\]])\s*"
+    rf"\s*(?:\{{\s*-?\d+(?:\s*,\s*-?\d+)*\s*\}}|[\[\]]\s*{_NUMBER}(?:\s*,\s*{_NUMBER})?\s*[\[\]])\s*"
 )
 _LABEL = re.compile(r"\s*(?:none|zero|one|two|few|some|many|more|others?):\s*(?=\S)")
 _COUNTED = re.compile(r"(?<![\w:]):[a-z]\w*|%\w+%")  # as Laravel and Symfony write an argument
