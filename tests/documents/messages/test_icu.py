@@ -185,6 +185,9 @@ def test_other_text_with_braces_is_no_message(text: str) -> None:
         "{n, plural, one {a dog}} }",
         "{n, select, a {" * 30 + "}}" * 30,
         "{0,choice,dogs}",
+        "I see {0:plural:one dog|{} dogs}",
+        "{ $n -> [one] a dog *[other] dogs }",
+        ".match {$n :number} one {{a dog}} * {{dogs}}",
     ],
 )
 def test_a_message_that_cannot_be_read_is_left_and_marked(text: str) -> None:

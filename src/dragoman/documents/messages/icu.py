@@ -32,10 +32,12 @@ _CLOSE = re.compile(r"\s*\}")
 _QUOTED = re.compile(r"'((?:[^']|'')*+)(?:'|\Z)")
 _BRACE = re.compile(r"'[^']*'|[{}]")
 _ANGULAR = re.compile(r"\s*\{\s*VAR_(?:PLURAL|SELECT)")
-_BRANCHES = re.compile(
-    r"\{\s*[\w.$]+\s*,\s*(?:plural|select|selectordinal|choice)\s*,|\{\{(?:PLURAL|GENDER):"
+# Branches of MediaWiki, of SmartFormat, of Fluent and of MessageFormat 2, which are not read here.
+_FOREIGN = (
+    r"\{\{#?(?i:plural|gender|grammar):|\{\w*:(?:plural|choose|cond|p)[:(]|\{\s*\$[\w-]+\s*->"
+    r"|\A\s*\.(?:input|local|match)\s"
 )
-_POSSIBLE = re.compile(r"\{\s*[\w.$-]+\s*,|\{\{(?:PLURAL|GENDER):")  # every message with branches has this
+_BRANCHES = re.compile(r"\{\s*[\w.$-]+\s*,\s*(?:plural|select|selectordinal|choice)\s*,|" + _FOREIGN)
 _FIXED = re.compile(r"\bcan(?:Copy|Delete)=[\"']no")  # of XLIFF 2
 _UNREAD = "a message with branches that cannot be read"
 
@@ -76,7 +78,7 @@ class _Part:
 def message_of(segment: Segment, language: str) -> Divided | None:
     """Return a segment as a message, or None if it is other text. One that cannot be read has a doubt."""
     flagged = not {"icu-format", "java-format"}.isdisjoint(segment.flags)
-    if not flagged and not any(_POSSIBLE.search(one) for one in segment.source if isinstance(one, str)):
+    if not flagged and not any(_BRANCHES.search(one) for one in segment.source if isinstance(one, str)):
         return None
     marked = Marked(segment.source)
     message = _Message(marked, language, segment.flags)
