@@ -379,7 +379,7 @@ CASES = [
             ' "q": "A \\"net\\" for {name}",'
             '\n "e": "", "s": " "\n}\n'
         ).encode(),
-        5,
+        4,
         kept=('"b": [', "5, null", '"e": ""', '"s": " "', "{n, plural, one {", "{name}"),
         files=test_json.FILES,
         small=("12", "{}", '""', "[]"),
@@ -396,7 +396,7 @@ CASES = [
             "# A licence.\n\n! Shown at night.\nboat.leaves = The boat leaves, \\\n  at 5\nempty =\n"
             f"plural = {_PLURAL}\nname: for {{0}} & {{1}}\n"
         ).encode(),
-        4,
+        3,
         kept=("# A licence.", "boat.leaves = ", "empty =\n", "{0}", "{1}"),
         small=("", "\n", "#", "=", "\\", "a\\", "a=b\\", " \\\n\n", "a=\\\r\n\\\r\nb"),
         bad=((b"# a\n\nb=\\u00f", r"line 3: incomplete \\uXXXX"),),

@@ -4,7 +4,7 @@ from gettext import c2py  # type: ignore[attr-defined]
 
 import pytest
 
-from dragoman.documents.plural_rules import plurals_of
+from dragoman.documents.plural_rules import another_one, categories_of, plurals_of
 
 
 def forms(language: str, *numbers: int) -> list[int]:
@@ -47,8 +47,37 @@ def test_a_region_may_have_its_own_rule() -> None:
     assert plurals_of("qqq") is plurals_of("") is None
 
 
-def test_categories_of_cldr() -> None:
-    for language, categories in {"pl": "one few many other", "sr": "one few other", "ja": "other"}.items():
-        known = plurals_of(language)
-        assert known
-        assert known.categories == tuple(categories.split())
+# node -p '["de", ...].map(one => [one, ...["cardinal", "ordinal"].map(type =>
+#     new Intl.PluralRules(one, {type}).resolvedOptions().pluralCategories.join(" "))].join(": ")).join("\n")'
+CATEGORIES = """
+de: one other: other
+pl: few many one other: other
+ru: few many one other: other
+uk: few many one other: few other
+sr: few one other: other
+ar: few many one two zero other: other
+ja: other: other
+vi: other: one other
+fr: many one other: one other
+it: many one other: many other
+he: one two other: other
+en: one other: few one two other
+mk: one other: many one two other
+hi: one other: few many one two other
+ka: one other: many one other
+az: one other: few many one other
+"""
+
+
+@pytest.mark.parametrize("line", CATEGORIES.split("\n")[1:-1])
+def test_categories_of_cldr(line: str) -> None:
+    language, cardinal, ordinal = line.split(": ")
+    assert sorted(categories_of(language)) == sorted(cardinal.split())
+    assert sorted(categories_of(language, ordinal=True)) == sorted(ordinal.split())
+    assert categories_of("qqq") == categories_of("qqq", ordinal=True) == ()
+
+
+def test_numbers_that_are_one_besides_1() -> None:
+    assert [another_one(one) for one in ("de", "ru", "lv", "sl", "fr", "ja", "pl")] == [
+        None, 21, 21, 101, 0, None, None,
+    ]  # fmt: skip

@@ -13,8 +13,7 @@ class Plurals:
 
     rule: str
     categories: tuple[str, ...]
-    """As messages of ICU and Android name them. CLDR's "many" of millions, as in French, is left out: there
-    the form of "other" is used."""
+    """As messages of ICU and Android name them."""
 
     @property
     def forms(self) -> int:
@@ -26,12 +25,13 @@ _SLAVIC = "n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2);"
 _RULES = (  # languages, rule of gettext (plural-table.c, or the project that has the language), categories
     ("id ja km ko lo ms my th vi yo zh", "nplurals=1; plural=0;", "other"),
     (
-        "af az bg ca da de el en eo es et eu fi fo gl hu it ka kk ml mn mr nb ne nl nn no pt sq sv sw"
-        " ta te tr ur",
+        "af az bg da de el en eo et eu fi fo gl hu ka kk ml mn mr nb ne nl nn no sq sv sw ta te tr ur",
         "nplurals=2; plural=(n != 1);",
         "one other",
     ),
-    ("am bn fa fr gu hi hy kn pa pt_BR", "nplurals=2; plural=(n > 1);", "one other"),
+    ("ca es it pt", "nplurals=2; plural=(n != 1);", "one many other"),  # "many" is for millions
+    ("fr pt_BR", "nplurals=2; plural=(n > 1);", "one many other"),
+    ("am bn fa gu hi hy kn pa", "nplurals=2; plural=(n > 1);", "one other"),
     ("is mk", "nplurals=2; plural=(n%10==1 && n%100!=11 ? 0 : 1);", "one other"),
     ("he", "nplurals=2; plural=(n != 1);", "one two other"),
     ("lv", f"{_ONE} n != 0 ? 1 : 2);", "zero one other"),
@@ -61,10 +61,36 @@ _PLURALS = {
 }
 
 
-def categories_of(language: str) -> tuple[str, ...]:
+CATEGORIES = ("zero", "one", "two", "few", "many", "other")
+_ORDINALS = {  # of CLDR; all other languages above have "other" alone
+    language: tuple(categories.split())
+    for languages, categories in (
+        ("fr ga hu hy lo ms ne ro sv vi", "one other"),
+        ("be uk", "few other"),
+        ("it kk", "many other"),
+        ("ka sq", "one many other"),
+        ("ca en mr", "one two few other"),
+        ("mk", "one two many other"),
+        ("bn gu hi", "one two few many other"),
+        ("az", "one few many other"),
+    )
+    for language in languages.split()
+}
+
+
+def categories_of(language: str, *, ordinal: bool = False) -> tuple[str, ...]:
     """The categories that a message in a language has, or () if they are not known here."""
     known = plurals_of(language)
+    if known and ordinal:
+        return _ORDINALS.get(base(language), ("other",))
     return known.categories if known else ()
+
+
+def another_one(language: str) -> int | None:
+    """A number that is "one" besides 1, so that its text needs the number, or None."""
+    known = plurals_of(language)
+    examples = {"n%10==1": 21, "n%100==1": 101, "n > 1": 0}
+    return next((number for test, number in examples.items() if known and test in known.rule), None)
 
 
 def plurals_of(language: str) -> Plurals | None:

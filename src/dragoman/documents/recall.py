@@ -11,6 +11,7 @@ from itertools import takewhile
 
 from dragoman.documents.checks import loses_codes
 from dragoman.documents.flat import as_written, with_found
+from dragoman.documents.messages.icu import arguments_of
 from dragoman.documents.segment import Code, Content, Result, Segment, full_text, text_of
 from dragoman.text.blank import is_blank
 from dragoman.text.guidance import Match
@@ -70,5 +71,7 @@ def _with_codes(target: str, content: Sequence[str | Code]) -> Content:
 
 def _loses(segment: Segment, target: Content) -> bool:
     """Whether codes are missing, too many or crossed. Numbers are the translator's."""
+    if (arguments := arguments_of(segment.source)) is not None:
+        return arguments != arguments_of(target)
     c_format = "c-format" in segment.flags
     return loses_codes(with_found(segment.source, c_format=c_format), with_found(target, c_format=c_format))

@@ -9,6 +9,9 @@ from itertools import islice
 
 from dragoman.documents.checks import doubts
 from dragoman.documents.flat import Flat, as_written, flatten, parts, unflatten, with_found
+from dragoman.documents.messages.divided import Divided, whole_leaf
+from dragoman.documents.messages.icu import message_of
+from dragoman.documents.messages.separated import separated
 from dragoman.documents.recall import offer, recall
 from dragoman.documents.segment import Code, Content, Document, Replacing, Result, Segment, Status, full_text
 from dragoman.documents.tags import place
@@ -73,31 +76,62 @@ def translate_segments(
     for instance.
     """
     wants = (replacing or Replacing()).wants
-    wanted = [one if wants(one) else None for one in segments]
-    guide = translator.memory
-    recalled = [recall(guide.memory, one) if guide and one else None for one in wanted]
-    asked = [None if known else one for one, known in zip(wanted, recalled, strict=True)]
+    memory = translator.memory and translator.memory.memory
     languages = translator.source_language, (decoding and decoding.to) or translator.target_language
-    plans = [None if one is None else _Plan(one, languages) for one in asked]
-    sentences = [sentence for plan in plans if plan for sentence in plan.sentences]
-    answers = iter(Sentences(translator, decoding or Decoding()).translate(sentences))
+    wanted = [one if wants(one) else None for one in segments]
+    recalled = [recall(memory, one) if memory and one else None for one in wanted]
+    asked = [
+        None if one is None or known else _divided(one, languages)
+        for one, known in zip(wanted, recalled, strict=True)
+    ]
     counts = Counts()
-    results: list[Result | None] = []
-    for plan, segment, known in zip(plans, asked, recalled, strict=True):
-        if plan is None or segment is None:
-            results.append(known)
+    texts = [(text, one.is_one) for one in asked if one for text in one.segments]
+    answers = iter(_translated(translator, texts, decoding or Decoding(), languages, counts))
+    results = [
+        one.joined([next(answers) for _ in one.segments]) if one else known
+        for one, known in zip(asked, recalled, strict=True)
+    ]
+    for segment, result in zip(segments, results, strict=True):
+        counts.count(segment, result)
+    return results, counts
+
+
+def _divided(segment: Segment, languages: tuple[str, str]) -> Divided:
+    """A segment as the texts that are translated on their own; most are one."""
+    return (
+        message_of(segment, languages[1])
+        or separated(segment, languages)
+        or Divided(segment, [whole_leaf(segment)])
+    )
+
+
+def _translated(
+    translator: Translator,
+    texts: Sequence[tuple[Segment, bool]],
+    decoding: Decoding,
+    languages: tuple[str, str],
+    counts: Counts,
+) -> Iterator[Result]:
+    """Translate texts, each with whether the memory was already asked for it. Count their ways."""
+    guide = translator.memory
+    recalled = [recall(guide.memory, text) if guide and not known else None for text, known in texts]
+    plans = [
+        None if known else _Plan(text, languages) for (text, _), known in zip(texts, recalled, strict=True)
+    ]
+    sentences = [sentence for plan in plans if plan for sentence in plan.sentences]
+    answers = iter(Sentences(translator, decoding).translate(sentences))
+    for plan, (text, _), known in zip(plans, texts, recalled, strict=True):
+        if known or plan is None:
+            yield known or Result(text.source)
             continue
         own = [next(answers) for _ in plan.sentences]
         content = plan.content(own)
         reasons = [*(doubt for answer in own for doubt in answer.doubts), *plan.doubts(content)]
         if _is_stuck(reasons):  # so the source is copied
             reasons = [reason for reason in reasons if not reason.startswith("copied")]
-        match = offer(guide, segment) if guide else None
-        results.append(Result(content, tuple(dict.fromkeys(reasons)), match))
+        match = offer(guide, text) if guide else None
         counts.ways.update(answer.way for answer in own)
-    for one, result in zip(segments, results, strict=True):
-        counts.count(one, result)
-    return results, counts
+        yield Result(content, tuple(dict.fromkeys(reasons)), match)
 
 
 def translate_lines(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import PartsDocument
 from dragoman.documents.formats import Languages
-from dragoman.documents.segment import Code, Content, Result
+from dragoman.documents.segment import Content, Result
 from dragoman.documents.strings.properties import parse
 
 
@@ -129,25 +129,12 @@ def test_continued_lines_go_on_after_line_ends() -> None:
     assert translate("a=one \\\n two", "C:\\new\nx") == "a=C:\\\\new\\n\\\n x"
 
 
-def test_message_format_doubles_apostrophes() -> None:
-    text = "a=Open {0}\nb=Don''t open {1}\nc=Don't\n"
-    open_it, dont, plain = read(text).segments
-    assert open_it.source == ("Open ", Code("{0}", "placeholder"))
-    assert dont.source[0] == "Don't open "
-    assert plain.source == ("Don't",)
-    argument = Code("{0}", "placeholder")
-    assert translate(text, ("L'ami ", argument), None, "L'ami") == (
-        "a=L''ami {0}\nb=Don''t open {1}\nc=L'ami\n"
-    )
-    single = "a=Open {0}\nb=Don't open {1}\n"
-    assert translate(single, "L'ami {0}", None) == "a=L'ami {0}\nb=Don't open {1}\n"
+def test_strings_with_arguments_are_for_message_format() -> None:
+    def flags(text: str) -> list[tuple[str, ...]]:
+        return [one.flags for one in read(text).segments]
 
-
-def test_icu_branches_are_segments() -> None:
-    text = "a={0, plural, one {# ship} other {# ships}}\n"
-    assert [one.context for one in read(text).segments] == ["a[0.one]", "a[0.other]"]
-    assert len(read(text, "pl").segments) == 4
-    assert translate(text, "ein Schiff", None) == text.replace("# ship}", "ein Schiff}")
+    assert flags("a=Open {0}\nb=Don''t open {1}\nc=Don't\n") == [("java-format",)] * 2 + [()]
+    assert flags("a=Open {0}\nb=Don't open {1}\n") == [(), ()]  # for another program
 
 
 @pytest.mark.parametrize(
@@ -167,9 +154,8 @@ def test_any_file(text: str) -> None:
         assert "\\u" in text
         return
     segments = document.segments
-    if not any(value.message.is_icu for value, _ in document._parts):
-        found = {one.context: one.source[0] for one in segments}
-        assert not_empty(as_java_reads(text)).items() <= found.items()
+    found = {one.context: one.source[0] for one in segments}
+    assert not_empty(as_java_reads(text)).items() <= found.items()
     assert document.render([None] * len(segments)).decode() == text
     assert document.render([Result(one.source) for one in segments]).decode() == text
 

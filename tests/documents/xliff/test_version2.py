@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from dragoman.documents.formats import Languages
 from dragoman.documents.segment import Code, Content, Result, Status, text_of
+from dragoman.documents.translate import translate_document
 from dragoman.documents.xliff.xliff import parse
+from dragoman.translation.translator import Translator
+from tests.documents.pretend import Pretend
 from tests.documents.xliff.xliff_files import V20, texts
 
 STYLE = "urn:oasis:names:tc:xliff:fs:2.0"
@@ -236,3 +241,19 @@ def test_foreign_elements_are_not_translated() -> None:
     text = unit("Yes").replace("<segment>", f"{match}<segment>")
     assert contents(text) == [("Yes",)]
     assert match in translated(text, Result(("Ja",)))
+
+
+def test_codes_that_are_needed_again_are_copies() -> None:
+    """Also the pairs of <sc> and <ec>, and <mrk>, which has no copies."""
+    codes = '<ph id="1" dataRef="d"/> of <sc id="2"/>my<ec startRef="2"/> <mrk id="3" type="term">dogs</mrk>'
+    segment = f"<segment><source>In {{n, plural, one {{a}} other {{b}}}} {codes}</source></segment>"
+    data = '<originalData><data id="d">x</data></originalData>'
+    document = parse(file(f'<unit id="u">{data}{segment}</unit>'), EN_DE)
+    new, _, _ = translate_document(cast("Translator", Pretend(str.upper)), document)
+    copied = (
+        '<ph id="1-copy" copyOf="1"/> OF <sc id="2-copy" copyOf="2"/>MY<ec startRef="2-copy"/> '
+        '<mrk id="3-copy" type="term">DOGS</mrk>'
+    )
+    first = codes.replace("of", "OF").replace("my", "MY").replace("dogs", "DOGS")
+    assert f"<target>{{n, plural, one {{IN A {first}}} other {{IN B {copied}}}}}</target>" in new.decode()
+    parse(new, EN_DE)

@@ -14,8 +14,6 @@ from typing import Any, NoReturn
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import Lines, PartsDocument, decode_file, line_of
 from dragoman.documents.formats import Languages
-from dragoman.documents.plural_rules import categories_of
-from dragoman.documents.strings.icu import Message
 from dragoman.documents.strings.keyed import KeyedString, escape_units, has_upper_escapes
 
 _DEEPEST = 200
@@ -41,9 +39,8 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
         value = json.loads(text[start:end])
         if value and not (top in notes and top.startswith("@")):
             path = "".join(f".{one}" if isinstance(one, str) else f"[{one}]" for one in keys)
-            message, line = Message(value, categories_of(languages.target)), lines.line(start)
-            note = notes.get(top, "")
-            values.append(KeyedString(start, end, message, line, path.removeprefix("."), note, write))
+            line, note = lines.line(start), notes.get(top, "")
+            values.append(KeyedString(start, end, value, line, path.removeprefix("."), note, write))
     return PartsDocument(decoded, values)
 
 

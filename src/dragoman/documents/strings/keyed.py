@@ -1,4 +1,4 @@
-"""Files of strings with keys: each value stands at its place and may be an ICU message."""
+"""Files of strings with keys: each value stands at its place."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman.documents.edits import Edit
-from dragoman.documents.segment import Result, Segment
-from dragoman.documents.strings.icu import Message
+from dragoman.documents.segment import Result, Segment, text_of
 
 
 @dataclass(frozen=True)
@@ -20,28 +19,22 @@ class KeyedString:
 
     start: int
     end: int
-    message: Message
+    value: str
     line: int
     key: str
     note: str
     write: Callable[[str, str], str]
+    flags: tuple[str, ...] = ()
 
     @property
     def segments(self) -> list[Segment]:
-        return [
-            Segment(
-                source=leaf.content,
-                where=f"line {self.line}",
-                context=f"{self.key}[{leaf.path}]" if leaf.path else self.key,
-                note=self.note,
-            )
-            for leaf in self.message.leaves
-        ]
+        where = f"line {self.line}"
+        return [Segment((self.value,), where, context=self.key, note=self.note, flags=self.flags)]
 
     def edits(self, text: str, results: Sequence[Result | None]) -> Iterator[Edit]:
-        new = self.message.render([one.content if one else None for one in results])
-        if new != self.message.text:
-            yield Edit(self.start, self.end, self.write(new, text[self.start : self.end]))
+        for result in filter(None, results):
+            if (new := text_of(result.content)) != self.value:
+                yield Edit(self.start, self.end, self.write(new, text[self.start : self.end]))
 
 
 def escape_units(char: str, *, upper: bool) -> str:

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import Decoded, PartsDocument, decode_file
 from dragoman.documents.formats import Languages
-from dragoman.documents.plural_rules import categories_of
-from dragoman.documents.strings.icu import Message
 from dragoman.documents.strings.keyed import KeyedString, escape_units, has_upper_escapes
 
 _END = r"(?:\r\n|[\r\n]|\Z)"
@@ -40,15 +38,14 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
         decoded = decode_file(data)
     except DataError:
         decoded = decode_file(data, "iso-8859-1")
-    categories, text = categories_of(languages.target), decoded.text
-    pairs = list(_pairs(text))
+    pairs = list(_pairs(decoded.text))
     java = _doubles_apostrophes([value for _, value, *_ in pairs])
     write = _Spelling(decoded).write
-    values = [
-        KeyedString(*found.span("value"), Message(value, categories, java=java), line, key, note, write)
-        for key, value, found, line, note in pairs
-        if value
-    ]
+    values = []
+    for key, value, found, line, note in pairs:
+        flags = ("java-format",) if java and _ARGUMENT.search(value) else ()
+        if value:
+            values.append(KeyedString(*found.span("value"), value, line, key, note, write, flags))
     return PartsDocument(decoded, values)
 
 

@@ -5,21 +5,24 @@ Segments stay as the file has them, so canResegment has no effect.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dragoman.documents.edits import Edit
 from dragoman.documents.formats import expect_language
-from dragoman.documents.segment import Guard, Segment, Status, translation_of
+from dragoman.documents.segment import Code, Content, Guard, Segment, Status, translation_of
 from dragoman.documents.xliff.bilingual import Bilingual, News, is_locked, units_of
 from dragoman.documents.xliff.rules import check
-from dragoman.documents.xml.edits import declarations, indent, removal, written
+from dragoman.documents.xml.edits import declarations, indent, removal, retag, written
 from dragoman.documents.xml.inline import BREAK, Tag, has_text
-from dragoman.documents.xml.pieces import XML_SPACE, Element, Piece
+from dragoman.documents.xml.pieces import ATTRIBUTE, XML_SPACE, Element, Piece
 
 _CHECK = "dragoman:check"
 _OURS = "dragoman"  # the category of our notes
 _PREVIOUS = "dragoman-previous"  # and of those with a draft that we replaced
+_TAG = re.compile(r"<[^\s/>\"']+((?:[^>\"']|\"[^\"]*\"|'[^']*')*)>")
+_MARK = re.compile(r"<(?:[^\s:]+:)?(?:mrk|sm)\b")
 _SPACE = f"{{{XML_SPACE}}}space"
 _STATES = {
     "initial": Status.DRAFT,
@@ -83,7 +86,7 @@ class Xliff2(Bilingual[_Unit, _Part]):
         for one in news:
             part = one.part
             name = part.source.prefix(self._text)
-            inner = self._inner(one.result.content, one.where, _code_point(name))
+            inner = self._inner(_with_copies(one.result.content), one.where, _code_point(name))
             state = {"state": "translated", "subState": None}
             if one.reasons:
                 state = {"state": "initial", "subState": _CHECK}
@@ -166,6 +169,30 @@ class Xliff2(Bilingual[_Unit, _Part]):
                 return Tag("empty")
             case _:
                 return Tag("pair", translate=translate)
+
+
+def _with_copies(content: Content) -> Content:
+    """The content, in which each further code of an id is a copy with its own, as in branches."""
+    ids: dict[str, str] = {}  # of the latest copy, by that of the source
+
+    def retagged(found: re.Match[str]) -> str:
+        inside = found[1]
+        values = {name: double or single for name, double, single in ATTRIBUTE.findall(inside)}
+        id, changes = values.get("id", ""), dict[str, str | None]()
+        if id in ids:
+            changes = {name: None for name in values if name.startswith("dataRef")}
+            changes |= {} if _MARK.match(found[0]) else {"copyOf": id}
+            changes["id"] = ids[id] = f"{ids[id]}-copy"
+        elif id:
+            ids[id] = id
+        if ids.get(values.get("startRef", "")):
+            changes["startRef"] = ids[values["startRef"]]
+        tag = Piece("start", 0, len(found[0]), inside=inside)
+        return retag(found[0], tag, changes).new if changes else found[0]
+
+    return tuple(
+        replace(one, text=_TAG.sub(retagged, one.text)) if isinstance(one, Code) else one for one in content
+    )
 
 
 def _code_point(prefix: str) -> Callable[[str], str]:

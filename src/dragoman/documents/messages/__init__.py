@@ -1,0 +1,1 @@
+"""Segments of several texts: messages with branches, and forms between separators."""
