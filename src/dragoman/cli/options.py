@@ -148,7 +148,7 @@ class Configured(Command):
     def invoke(self, ctx: Any) -> Any:
         """Warn of variables that seem to be misspelt. Others of this prefix may be of Kubernetes."""
         prefix = f"DRAGOMAN_{self.name}_".upper()
-        known = [one.envvar.removeprefix(prefix) for one in self.params]
+        known = [str(one.envvar).removeprefix(prefix) for one in self.params]
         for name in (one.removeprefix(prefix) for one in os.environ if one.startswith(prefix)):
             if name not in known and (near := _similar(name, known)):
                 warn(f"{prefix}{name} sets no option; did you mean {prefix}{near}?")
