@@ -21,6 +21,10 @@ class Languages:
     source: str
     target: str
 
+    def renames(self, name: str) -> bool:
+        """Whether a translation changes this name of a language: templates name their source language."""
+        return related(name, self.source) and not related(name, self.target)
+
 
 def expect_language(line: int, name: str, has: str, wanted: str) -> None:
     """Raise DataError if a file is for another language than the wanted one."""
