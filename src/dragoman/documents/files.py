@@ -266,7 +266,9 @@ def _translate(
     try:
         format = task.format or document_format(task.source, data)
         document = format.parse(data, languages)
-        new, results, counts = translate_document(translator, document, decoding, replacing=replacing)
+        new, results, counts = translate_document(
+            translator, document, decoding, replacing=replacing, labels=format.has_labels
+        )
         _read_back(format, new, languages)
     except DataError as error:
         raise DataError(f"{task.source}: {error}", hint=error.hint) from error

@@ -47,6 +47,11 @@ class Format:
         """Whether its files are zip files."""
         return self.module.startswith("office.")
 
+    @property
+    def has_labels(self) -> bool:
+        """Whether its texts are those of programs, whose menus have accelerators."""
+        return not self.module.startswith(("markup.", "office.", "subtitles."))
+
     def parse(self, data: bytes, languages: Languages) -> Document:
         """Read a document. Raises DataError, which names the line, if it is damaged or unsafe."""
         module = import_module(f"dragoman.documents.{self.module}")
