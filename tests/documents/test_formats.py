@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -90,6 +92,8 @@ def test_the_root_of_xml_decides_what_it_is() -> None:
         ("a.inc", b"<?php\nreturn ['dog' => 'A dog'];\n", "a program"),
         ("a.hs", b"import Data.Dog\n\nmain = sleep\n", "a program"),
         ("a", b"int main() {\n  sleep();\n}\n", "a program"),
+        ("a", b"{% extends 'dog' %}\n<p>A dog</p>\n", "a program"),
+        ("a", b"[Script Info]\nTitle: Dogs\n", "subtitles"),
         ("a.x", b"\\documentclass{article}\n", "a program"),
     ],
 )
@@ -131,3 +135,22 @@ def test_a_file_of_other_languages_is_refused() -> None:
     expect_language(1, "trgLang", "de", "")
     with pytest.raises(DataError, match="line 3: trgLang is 'fr', not 'de'"):
         expect_language(3, "trgLang", "fr", "de")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<!-- -->" * 8000,
+        "<!-- " * 12000,
+        "[a]\n" + "a b " * 16000,
+        "#\n" * 30000,
+        "a:\n" * 20000,
+        "[[" * 30000,
+        "/*" * 30000,
+    ],
+)
+def test_the_content_is_recognised_in_linear_time(text: str) -> None:
+    start = time.process_time()
+    with contextlib.suppress(DataError):
+        document_format(Path("a.unknown"), text.encode())
+    assert time.process_time() - start < 5

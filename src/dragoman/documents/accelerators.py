@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from dataclasses import dataclass
 
 from dragoman.base.languages import base
 from dragoman.documents.segment import Code, Content, merged
@@ -25,12 +24,7 @@ _LONGEST = 100  # characters of a label
 _NEAR = 20  # labels that may be in one menu
 
 
-@dataclass(frozen=True)
-class Accelerator:
-    """A sign and the letter that it marks in the source."""
-
-    sign: str
-    letter: str
+Accelerator = tuple[str, str]  # the sign, and the letter that it marks in the source
 
 
 class Menu:
@@ -45,49 +39,42 @@ class Menu:
         The same letter is the best, then one at the beginning of a word, but first of all one that no other
         label has for another letter.
         """
-        end = next(
-            (n for n, item in enumerate(content) if isinstance(item, Code) and item.breaks), len(content)
-        )
+        tabs = [number for number, item in enumerate(content) if isinstance(item, Code) and item.breaks]
+        end = tabs[0] if tabs else len(content)
         if base(language) in _BRACKETS:
             return merged([*_in_brackets(content[:end], one), *content[end:]])
-        own, best = one.letter.casefold(), None
-        for number, item in enumerate(content[:end]):
-            for place, char in enumerate(item if isinstance(item, str) else ""):
+        sign, own, best = one[0], one[1].casefold(), None
+        texts = [item if isinstance(item, str) else "" for item in content[:end]]
+        for number, text in enumerate(texts):
+            for place, char in enumerate(text):
                 letter = char.casefold()
                 clash = any(near[::2] == (context, letter) and near[1] != own for near in self._near)
-                rank = clash, letter != own, place > 0 and item[place - 1].isalnum(), number, place
+                rank = clash, letter != own, place > 0 and text[place - 1].isalnum(), number, place
                 if char.isalpha() and (best is None or rank < best):
                     best = rank
         if best is None:
             return content
         *_, number, place = best
-        text = str(content[number])
+        text = texts[number]
         self._near.append((context, own, text[place].casefold()))
-        return merged([*content[:number], text[:place] + one.sign + text[place:], *content[number + 1 :]])
+        return merged([*content[:number], text[:place] + sign + text[place:], *content[number + 1 :]])
 
 
 def take_out(content: Content) -> tuple[Content, Accelerator | None]:
     """Return a text, whose placeholders are codes, without the sign of its accelerator, and this."""
     text = "".join(one if isinstance(one, str) else "\0" for one in content)
-    found = [match for match in _SIGN.finditer(text) if _marks_letter(text, match.start())]
-    apart = _APART.search(text)
-    if len(found) != 1 or len(text) > _LONGEST:
+    signs = list(_SIGN.finditer(text)) if len(text) <= _LONGEST else []
+    found = [match for match in signs if _marks_letter(text, match.start())]
+    sign = found[0][0] if len(found) == 1 else ""
+    if not sign or text.count(sign) - 2 * text.count(2 * sign) - text.count(f" {sign} ") > 1:
         return content, None
-    sign = found[0][0]
-    if text.count(sign) - 2 * text.count(2 * sign) - text.count(f" {sign} ") > 1:
-        return content, None
-    start, end = apart.span() if apart else found[0].span()
-    one = Accelerator(sign, text[found[0].end()])
-    parts: list[str | Code] = []
-    place = 0
+    start, end = (_APART.search(text) or found[0]).span()
+    place, parts = 0, list[str | Code]()
     for item in content:
-        if isinstance(item, str):
-            low, high = (max(at - place, 0) for at in (start, end))
-            parts.append(item[:low] + item[high:])
-        else:
-            parts.append(item)
+        low, high = max(start - place, 0), max(end - place, 0)
+        parts.append(item[:low] + item[high:] if isinstance(item, str) else item)
         place += len(item) if isinstance(item, str) else 1
-    return merged(parts), one
+    return merged(parts), (sign, text[found[0].end()])
 
 
 def lost(source: Content, target: Content) -> list[str]:
@@ -113,7 +100,7 @@ def _marks_letter(text: str, at: int) -> bool:
 
 
 def _in_brackets(label: Content, one: Accelerator) -> Content:
-    sign = f"({one.sign}{one.letter.upper()})"
+    sign = f"({one[0]}{one[1].upper()})"
     last = label[-1] if label else ""
     if isinstance(last, Code):
         return (*label, sign)

@@ -31,17 +31,18 @@ _FORMATS = (  # how a text begins
     (re.compile(r"WEBVTT"), "vtt"),
     (re.compile(r"\s*\d+[ \t]*\n[ \t]*\d+:\d\d:\d\d[,.]\d+ *-->"), "srt"),
     (re.compile(r"(?:[ \t]*(?:#.*)?\n)*msg(?:id|ctxt)[ \t]*\""), "po"),
-    (re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype )?html\b", re.DOTALL | re.IGNORECASE), "html"),
+    (re.compile(r"(?:\s|<!--(?s:.*?)-->)*+<!doctype html\b", re.IGNORECASE), "html"),
     (re.compile(r"\s*(?:\{\s*(?:[\"}]|\Z|/[/*])|\[\s*(?:[\"{\[]|\]?\s*\Z))"), "json"),
 )
 _KEY = r"(?:[A-Za-z_][\w.$-]*|\"[^\"\n]*\"|'[^'\n]*')"
 _COMMENTS = re.compile(r"(?:[ \t]*+(?:[#;](?!!).*|//.*|/\*(?s:.*?)\*/)?\n)+")
 _STRUCTURES = (  # how a text begins behind comments, or all of it
     (
-        re.compile(r"#!|<\?php|\\(?:documentclass|begin)\b|%!PS|(?:package|import|from|use) \S+;?\n"),
+        re.compile(r"#!|<\?php|\{%|\\(?:documentclass|begin)\b|%!PS|(?:package|import|use) \S+;?\n"),
         "a program",
     ),
     (re.compile(r"<[?!]|<[A-Za-z][^<>]*>[ \t]*(?:\n|\Z|<)"), "XML or HTML without a known root"),
+    (re.compile(r"\[Script Info\]"), "subtitles"),
     (re.compile(r"\[+[^\[\]\n]+\]+[ \t]*\n(?:.*\n)*?[\w.\"' -]+="), "INI or TOML"),
     (re.compile(rf"%YAML|---[ \t]*\n|{_KEY}:[ \t]*(?:[|>&!].*)?\n(?:[ \t]+\S|- )"), "YAML"),
 )

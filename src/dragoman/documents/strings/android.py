@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from dragoman.base.errors import DataError
@@ -63,19 +63,12 @@ class _Text:
         tags: dict[str, str] = {}
         both = zip(self._attributes(), self.segments[1:], results[1:], strict=True)
         for (tag, start, raw), segment, result in reversed([*both]):  # so that places stay
-            if (new := changed(segment, result)) is not None:
+            if (value := changed(segment, result)) is not None:
+                made = escape_attribute(text_of(value)).replace("'", "&#39;")
                 old = tags.get(tag, tag)
-                tags[tag] = (
-                    old[:start]
-                    + _escaped(escape_attribute(text_of(new)).replace("'", "&#39;"), "")
-                    + old[start + len(raw) :]
-                )
+                tags[tag] = old[:start] + _escaped(made, "") + old[start + len(raw) :]
         content = results[0].content if results[0] else self.content
-        content = tuple(
-            replace(one, text=tags.get(one.text, one.text)) if isinstance(one, Code) else one
-            for one in content
-        )
-        new = _written(content, self.wrapped)
+        new = _written(content, self.wrapped, tags)
         if new != _written(self.content, self.wrapped):
             yield Edit(self.start, self.end, self.before + new + self.after)
 
@@ -258,13 +251,13 @@ class _Reader:
         return part[0] if char is None else _CHARS.get(char, char)
 
 
-def _written(content: Content, wrapped: str) -> str:
-    """Write a text as the file has it: in quotes, in CDATA, or as it is."""
+def _written(content: Content, wrapped: str, tags: Mapping[str, str] | None = None) -> str:
+    """Write a text as the file has it, in quotes, in CDATA or as it is, with `tags` in the place of others."""
     parts: list[str] = []
     after_space = True
     for number, one in enumerate(content):
         if isinstance(one, Code):
-            parts.append(one.text)
+            parts.append((tags or {}).get(one.text, one.text))
             after_space = after_space and one.kind != "placeholder"
             continue
         text = _escaped(one, wrapped)
