@@ -26,7 +26,7 @@ def translated(*texts: str, target: str = "de") -> list[tuple[str, list[str]]]:
     segments = [Segment((text,), "line 1") for text in texts]
     results, _ = translate_segments(cast("Translator", translator), segments, labels=True)
     return [
-        (text_of(one.content), [doubt for doubt in one.doubts if doubt.startswith("accelerator")])
+        (text_of(one.content), [doubt for doubt in one.doubts if doubt.startswith("sign")])
         for one in results
         if one is not None
     ]
@@ -145,12 +145,12 @@ def test_a_sign_that_is_lost_is_a_doubt() -> None:
     results, _ = translate_segments(
         cast("Translator", translator), [Segment((text,), "1") for text in texts], labels=True
     )
-    lost = [[d for d in one.doubts if d.startswith("accelerator")] for one in results if one]
-    assert lost == [["accelerator: & missing"], ["accelerator: _ missing"], ["accelerator: & missing"]]
+    lost = [[d for d in one.doubts if d.startswith("sign")] for one in results if one]
+    assert lost == [["sign: & missing"], ["sign: _ missing"], ["sign: & missing"]]
     digits = Pretend(lambda word: "5")
     results, _ = translate_segments(cast("Translator", digits), [Segment(("_Open",), "1")], labels=True)
     assert results[0] is not None
-    assert "accelerator: _ missing" in results[0].doubts
+    assert "sign: _ missing" in results[0].doubts
 
 
 def test_prose_has_none() -> None:

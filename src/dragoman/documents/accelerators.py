@@ -83,7 +83,7 @@ def lost(source: Content, target: Content) -> list[str]:
         Counter(match[0] for part in side if isinstance(part, str) for match in _SIGN.finditer(part))
         for side in (source, target)
     ]
-    return [f"accelerator: {one}" for one in unmatched(*both)] if any(both) else []
+    return [f"sign: {one}" for one in unmatched(*both)] if any(both) else []
 
 
 def _marks_letter(text: str, at: int) -> bool:

@@ -252,7 +252,7 @@ class _Reader:
 
 
 def _written(content: Content, wrapped: str, tags: Mapping[str, str] | None = None) -> str:
-    """Write a text as the file has it, in quotes, in CDATA or as it is, with `tags` in the place of others."""
+    """Write a text as the file has it: in quotes, in CDATA, or as it is. Some `tags` are replaced."""
     parts: list[str] = []
     after_space = True
     for number, one in enumerate(content):
