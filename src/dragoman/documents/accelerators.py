@@ -10,6 +10,7 @@ import re
 from collections import Counter, deque
 
 from dragoman.base.languages import base
+from dragoman.documents.flat import FoundCode
 from dragoman.documents.segment import Code, Content, merged
 from dragoman.text.checks.faults import unmatched
 
@@ -61,8 +62,13 @@ class Menu:
 
 
 def take_out(content: Content) -> tuple[Content, Accelerator | None]:
-    """Return a text, whose placeholders are codes, without the sign of its accelerator, and this."""
+    """Return a text, whose placeholders are codes, without the sign of its accelerator, and this.
+
+    A text of one letter is the accelerator of another label, and a placeholder.
+    """
     text = "".join(one if isinstance(one, str) else "\0" for one in content)
+    if len(text) == 1 and text.isascii() and text.isalpha():  # the accesskey of another label
+        return (FoundCode(text, "placeholder"),), None
     signs = list(_SIGN.finditer(text)) if len(text) <= _LONGEST else []
     found = [match for match in signs if _marks_letter(text, match.start())]
     sign = found[0][0] if len(found) == 1 else ""

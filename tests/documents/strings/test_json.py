@@ -183,6 +183,9 @@ def test_arb_names_the_target_language(named: str, target: str, expected: str) -
     assert document.render([None] * 2) == text.encode()
     new = json.loads(document.render([Result(("Eins",)), None]))
     assert new == {"@@locale": expected, "a": "Eins", "b": {"@@locale": "en"}}
+    angular = read(text.replace("@@locale", "locale", 1), target)
+    new = json.loads(angular.render([Result(("Eins",))] * len(angular.segments)))
+    assert new["locale"] == {"pt_BR": "pt-BR", "fr": "Eins"}.get(expected, expected)  # "fr" may be a word
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,11 @@ def test_a_template_that_names_its_source_as_the_target_gets_the_target_language
         parse(text.encode(), Languages("de", "fr"))
 
 
+def test_an_empty_target_language_is_filled() -> None:
+    text = TEMPLATES[0].replace('target-language="en-GB"', 'target-language=""')
+    assert b'target-language="de"' in parse(text.encode(), EN_DE).render([Result(("Eins",))])
+
+
 @pytest.mark.parametrize("text", TEMPLATES)
 def test_the_version_may_be_missing(text: str) -> None:
     bare = re.sub(r' version="\S+"', "", text)

@@ -1,6 +1,7 @@
 """JSON and ARB: every string is translated that is a value and not empty, and no other byte changes.
 
-ARB (Flutter): "@key" describes a key and stays; a description becomes a note; "@@locale" is set.
+ARB (Flutter): "@key" describes a key and stays; a description becomes a note; "@@locale" is set, and so is
+"locale" of Angular.
 Files of objects that describe a message each (WebExtensions, FormatJS, Transifex, VS Code): only the messages
 are translated. Plurals of i18next and i18n-js get the keys that the target language needs.
 """
@@ -29,6 +30,7 @@ _DESCRIBED = {  # the key of a message in an object, and the keys that may descr
 }
 _CATEGORIES = {"zero", "one", "two", "few", "many", "other"}
 _KEY = re.compile(r'"((?:(?:[^"\\]|\\.)*_)?)(other|plural)"\s*:\s*\Z')  # of a plural
+_CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_]\w+)*")  # of a language
 _ESCAPED = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 
 
@@ -47,8 +49,10 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     for before, start, end, keys in _strings(text):
         top = str(keys[0]) if keys else ""
         value = json.loads(text[start:end])
-        if keys == ["@@locale"] and languages.renames(value):
-            also.append(Edit(start, end, json.dumps(languages.target.replace("-", "_"))))
+        if keys in (["@@locale"], ["locale"]) and _CODE.fullmatch(value) and languages.renames(value):
+            new = languages.target if "locale" in keys else languages.target.replace("-", "_")
+            also.append(Edit(start, end, json.dumps(new)))
+            continue
         if (
             not value
             or (top in notes and top.startswith("@"))

@@ -96,7 +96,7 @@ class Xliff12(Bilingual[_Unit, _Part]):
 
     def _state_language(self, units: Iterable[_Unit]) -> Iterator[Edit]:
         for file in {unit.file.start: unit.file for unit in units}.values():
-            if "target-language" not in file.attributes or self._is_template(file):
+            if not file.attributes.get("target-language") or self._is_template(file):
                 yield self._retag(file, {"target-language": self._languages.target})
 
     def _is_template(self, file: Element) -> bool:
