@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import Edit, Lines, PartsDocument, decode_file, line_of
 from dragoman.documents.formats import Languages
-from dragoman.documents.plural_rules import plurals_of
+from dragoman.documents.plural_rules import CATEGORIES, categories_of, plurals_of
 from dragoman.documents.strings.keyed import KeyedString, escape_units, has_upper_escapes
 
 _DEEPEST = 200
@@ -28,7 +28,6 @@ _DESCRIBED = {  # the key of a message in an object, and the keys that may descr
     "defaultMessage": {"description", "id", "file", "start", "end"},
     "string": {"context", "developer_comment", "character_limit"},
 }
-_CATEGORIES = {"zero", "one", "two", "few", "many", "other"}
 _KEY = re.compile(r'"((?:(?:[^"\\]|\\.)*_)?)(other|plural)"\s*:\s*\Z')  # of a plural
 _CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_]\w+)*")  # of a language
 _ESCAPED = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
@@ -149,8 +148,9 @@ def _lacking(head: str, around: dict[str, Any], target: str) -> Iterator[tuple[s
     if found[2] == "plural":
         numbered = known.forms != 2 and isinstance(one, str) and "0" not in forms
         lacking = [str(number) for number in range(known.forms)] * numbered
-    elif "one" in forms and not stem.endswith("_ordinal_") and (stem or around.keys() <= _CATEGORIES):
-        lacking = [category for category in known.categories if category not in forms]
+    elif "one" in forms and (stem or around.keys() <= set(CATEGORIES)):
+        needed = categories_of(target, ordinal=stem.endswith("_ordinal_"))
+        lacking = [category for category in needed if category not in forms]
     for form in lacking:
         is_one = (
             form.isdigit() and known.forms > 1 and int(form) == (known.forms > 4)
