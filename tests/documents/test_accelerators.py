@@ -153,14 +153,14 @@ def test_a_sign_that_is_lost_is_a_doubt() -> None:
     assert "sign: _ missing" in results[0].doubts
 
 
-def test_one_letter_is_the_key_of_another_label() -> None:
+def test_an_access_key_is_the_letter_of_another_label() -> None:
     translator = Pretend(lambda word: word + word)
-    for labels in (True, False):
-        segments = [Segment((text,), "1") for text in ("O", "x", "Ox")]
-        results, _ = translate_segments(cast("Translator", translator), segments, labels=labels)
-        new = [text_of(one.content) for one in results if one]
-        assert new == (["O", "x", "OxOx"] if labels else ["OO", "xx", "OxOx"])
-        assert not any(one.doubts for one in results if one and labels)
+    segments = [
+        Segment((text,), "1", context=context)
+        for context, text in (("open.accesskey", "O"), ("openAccessKey", "x"), ("open", "O"), ("x.key", "Ox"))
+    ]
+    results, _ = translate_segments(cast("Translator", translator), segments, labels=True)
+    assert [text_of(one.content) for one in results if one] == ["O", "x", "OO", "OxOx"]
 
 
 def test_prose_has_none() -> None:

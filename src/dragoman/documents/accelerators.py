@@ -61,13 +61,13 @@ class Menu:
         return merged([*content[:number], text[:place] + sign + text[place:], *content[number + 1 :]])
 
 
-def take_out(content: Content) -> tuple[Content, Accelerator | None]:
+def take_out(content: Content, context: str = "") -> tuple[Content, Accelerator | None]:
     """Return a text, whose placeholders are codes, without the sign of its accelerator, and this.
 
-    A text of one letter is the accelerator of another label, and a placeholder.
+    The one letter of `open.accesskey` is that of another label, and a placeholder.
     """
     text = "".join(one if isinstance(one, str) else "\0" for one in content)
-    if len(text) == 1 and text.isascii() and text.isalpha():  # the accesskey of another label
+    if len(text) == 1 and text.isalpha() and context.lower().endswith("key"):
         return (FoundCode(text, "placeholder"),), None
     signs = list(_SIGN.finditer(text)) if len(text) <= _LONGEST else []
     found = [match for match in signs if _marks_letter(text, match.start())]

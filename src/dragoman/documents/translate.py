@@ -183,7 +183,9 @@ class _Plan:
         self._c_format = "c-format" in segment.flags
         self._source = with_found(segment.source, c_format=self._c_format)
         self._segment, self._languages, self._menu = segment, languages, menu
-        self._asked, self._accelerator = take_out(self._source) if menu else (self._source, None)
+        self._asked, self._accelerator = (
+            take_out(self._source, segment.context) if menu else (self._source, None)
+        )
         self._parts = [one if isinstance(one, Code) else _Part(one, *languages) for one in parts(self._asked)]
         sentences = [each for one in self._parts if isinstance(one, _Part) for each in one.sentences]
         # A program reads all of the text, also the sentences without placeholders.
