@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.documents.accelerators import Menu, take_out
@@ -170,6 +170,7 @@ def test_prose_has_none() -> None:
     assert (results[0].content, results[0].doubts) == (("Close window",), ())
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.text("ab _&~();\t.%s", max_size=12))
 def test_an_identity_changes_nothing_and_no_text_is_lost(text: str) -> None:
     source = with_found((text,))
