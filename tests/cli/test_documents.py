@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 from lxml import etree
 from tests.documents.pretend import Pretend
 
+from dragoman.base.errors import DataError
+from dragoman.documents.files import translate_file
 from dragoman.translation.translator import Translator
 
 
@@ -201,6 +204,52 @@ def test_mistakes_are_said_before_the_model_is_loaded(dragoman_, tmp_path, monke
     ended = dragoman_("translate", "m", *words)
     assert ended.code == 2
     assert f"error: {what}" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("menu.conf", b"dog:\n  name: A dog\n", "unknown format: YAML"),
+        ("a.pdf", b"%PDF-1.7\n", "unknown format: a PDF file"),
+        ("a.md", b"%PDF-1.7\n", "a PDF file, not Markdown"),
+        ("a.xyz", b"<animals>\n<dog>Rex</dog>\n</animals>\n", "unknown format: XML"),
+        ("a.po.gz", gzip.compress(b'msgid "A dog"\nmsgstr ""\n'), "a compressed document"),
+        ("a.gz", gzip.compress(b"%PDF-1.7\n"), "unknown format: a PDF file"),
+    ],
+)
+def test_a_file_of_no_format_is_refused_before_the_model_is_loaded(
+    dragoman_, translator, tmp_path, monkeypatch, name, content, message
+):
+    path, output = tmp_path / name, tmp_path / "out"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="unknown format|a compressed file|a PDF file"):
+        translate_file(translator, path, output)
+    monkeypatch.setattr(Translator, "load", lambda *_, **__: pytest.fail("loaded"))
+    ended = dragoman_("translate", "m", path, "-o", output)
+    assert ended.code == 3
+    assert f"error: {path}: {message}" in ended.err
+    assert not output.exists()
+
+
+def test_lines_may_be_forced_and_are_the_default_for_plain_text(dragoman_, translator, tmp_path):
+    path, output = tmp_path / "menu.conf", tmp_path / "out"
+    path.write_bytes(b"dog:\n  name: A dog\n")
+    protect = ("-o", output, "--protect")  # which only lines have
+    assert dragoman_("translate", "m", path, "--format", "lines", *protect).code == 0
+    assert output.read_text() == "DOG:\n  NAME: A DOG\n"
+    for name, content in (("notes", b"A dog.\nA cat.\n"), ("a.en.gz", gzip.compress(b"A dog.\nA cat.\n"))):
+        (tmp_path / name).write_bytes(content)
+        assert dragoman_("translate", "m", tmp_path / name, *protect).code == 0
+        assert output.read_text() == "A DOG.\nA CAT.\n"
+    translate_file(translator, tmp_path / "notes", output)
+    assert output.read_text() == "A DOG.\nA CAT.\n"
+
+
+def test_the_content_decides_where_the_name_does_not(dragoman_, tmp_path):
+    path, output = tmp_path / "messages", tmp_path / "out"
+    path.write_bytes(b'msgid "A dog"\nmsgstr ""\n')
+    assert dragoman_("translate", "m", path, "-o", output).code == 0
+    assert 'msgstr "A DOG"' in output.read_text()
 
 
 @pytest.fixture

@@ -258,11 +258,11 @@ CASES = [
             _xliff12("retranslate", inside=_SEGMENTED + _conf("RejectedSignOff")),
             _xliff12("locked", inside=_SEGMENTED + _LOCKED),
         ),
-        small=('<xliff version="1.2"/>',),
+        small=('<xliff version="1.2"/>', "<xliff/>"),
         bad=(
             *_NOT_XML,
             _refused("<html/>", "line 1: <html> is not <xliff>"),
-            _refused("\n<xliff/>", "line 2: version '' of XLIFF"),
+            _refused('\n<xliff version="0.9"/>', "line 2: version '0.9' of XLIFF"),
             _refused(
                 '<xliff version="1.2">\n<file source-language="en" target-language="fr"><body/></file>'
                 "</xliff>",

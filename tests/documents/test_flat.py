@@ -29,6 +29,30 @@ def test_tags_in_a_text_are_pairs_by_their_names() -> None:
     ]  # fmt: skip
 
 
+def test_tabs_end_sentences_and_shortcuts_stay() -> None:
+    found = {
+        "Open the door\tCtrl+O": ["\t", "Ctrl+O"],
+        "Dog:\t\t%s": ["\t\t", "%s"],
+        r"Dog:\t\t%s\nCat": [r"\t\t", "%s", r"\n"],
+        "Help\tF1": ["\t", "F1"],
+        r"Help\tDel": [r"\t", "Del"],
+        "Dog\tCat": ["\t"],
+        "Name\tA dog": ["\t"],
+        "Press Ctrl+Shift+Page Up, Alt-F4 or ⌘S, ⇧⌘Z.": ["Ctrl+Shift+Page Up", "Alt-F4", "⌘S", "⇧⌘Z"],
+        "Press <Control>q or <Primary><Shift>F10 now": ["<Control>q", "<Primary><Shift>F10"],
+        "Zoom with Ctrl++ and Ctrl+-": ["Ctrl++", "Ctrl+-"],
+        "Hit CTRL+o, <ctrl>o, Strg+O or ⌘+S, ⌥⌫": ["CTRL+o", "<ctrl>o", "Strg+O", "⌘+S", "⌥⌫"],
+        "A Shift-free Control-panel, Alt and Home": [],
+    }
+    for text, codes in found.items():
+        content = with_found((text,))
+        assert [one.text for one in content if isinstance(one, Code)] == codes, text
+        assert as_written(content) == (text,)
+        breaks = [one.text for one in content if isinstance(one, Code) and one.breaks]
+        assert breaks == [one for one in codes if one.isspace() or one.startswith("\\")]
+    assert not any(isinstance(one, Code) and one.breaks for one in with_found((r"See C:\temp",)))
+
+
 def test_numbers_of_found_pairs_are_apart_from_those_of_the_file() -> None:
     flat = flatten(with_found((Code("<x>", "open", 7), "<b>a</b>", Code("</x>", "close", 7))))
     assert [code.pair for _, code in flat.tags] == [7, 8, 8, 7]

@@ -95,8 +95,9 @@ class Part(Protocol):
 class PartsDocument:
     """A document of parts that change each on its own."""
 
-    def __init__(self, decoded: Decoded, parts: Iterable[Part]) -> None:
-        self._decoded = decoded
+    def __init__(self, decoded: Decoded, parts: Iterable[Part], also: Sequence[Edit] = ()) -> None:
+        """`also` is what changes together with any part."""
+        self._decoded, self._also = decoded, also
         both = [(part, part.segments) for part in parts]
         self.segments = [segment for _, segments in both for segment in segments]
         self._parts = [(part, len(segments)) for part, segments in both]
@@ -104,7 +105,8 @@ class PartsDocument:
     def edits(self, results: Sequence[Result | None]) -> list[Edit]:
         """The edits that write these results."""
         text = self._decoded.text
-        return [edit for part, own in dealt(self._parts, results) for edit in part.edits(text, own)]
+        edits = [edit for part, own in dealt(self._parts, results) for edit in part.edits(text, own)]
+        return [*edits, *self._also] if edits else []
 
     def render(self, results: list[Result | None]) -> bytes:
         """Return the file with these translations. See `Document`."""

@@ -84,7 +84,7 @@ class Task:
 
     source: Path
     output: Path | None
-    format: Format | None  # None: by content
+    format: Format | None  # None: by name or content
 
 
 def tasks_of(
@@ -115,9 +115,8 @@ def tasks_of(
                 )
             tasks += _of_folder(path, output, format, wanted)
             continue
-        known = None if wanted else format or format_of_name(path)
         into = output if output is None or (single and not output.is_dir()) else output / path.name
-        tasks.append(Task(path, into, known))
+        tasks.append(Task(path, into, format))
     if not tasks and wanted:
         raise DataError(f"{paths[0]}: no text in this folder", hint="check the path")
     if not tasks:
@@ -136,7 +135,7 @@ def _of_folder(
         known = None if wanted else format_of_name(path)
         chosen = wanted(relative) if wanted else known is not None and format in (None, known)
         if chosen and path.is_file():
-            yield Task(path, None if output is None else output / relative, known)
+            yield Task(path, None if output is None else output / relative, format)
 
 
 def _files(folder: Path, output: Path | None) -> Iterator[Path]:
@@ -267,7 +266,9 @@ def _translate(
     try:
         format = task.format or document_format(task.source, data)
         document = format.parse(data, languages)
-        new, results, counts = translate_document(translator, document, decoding, replacing=replacing)
+        new, results, counts = translate_document(
+            translator, document, decoding, replacing=replacing, labels=format.has_labels
+        )
         _read_back(format, new, languages)
     except DataError as error:
         raise DataError(f"{task.source}: {error}", hint=error.hint) from error

@@ -13,6 +13,17 @@ from dataclasses import dataclass, replace
 from dragoman.documents.segment import Code, Content
 from dragoman.text.checks.placeholders import find_placeholders
 
+# Shortcuts of the keyboard, in text and alone behind a tab: Ctrl+O, Alt-F4, ⌘S, <Control>q.
+_NAMED_KEY = (
+    r"F\d\d?|Del(?:ete)?|Ins(?:ert)?|Home|End|(?:Page ?|Pg)(?:Up|Down|Dn)|Up|Down|Left|Right|Esc(?:ape)?|Tab"
+    r"|Space|Enter|Return|Backspace|Plus|Minus"
+)
+_KEY = rf"(?:(?:{_NAMED_KEY}|[A-Za-z0-9])(?!\w)|[^\w\s\"'<>(){{}}])"
+_MODIFIER = r"(?i:Ctrl|Control|Strg|Alt|AltGr|Shift|Meta|Super|Win|Cmd|Command|Opt|Option|Primary|Fn)"
+_KEYS = re.compile(
+    rf"(?<![\w<+-])(?:(?:{_MODIFIER}[+-]){{1,5}}|(?:<{_MODIFIER}>){{1,5}}|(?:[⌘⇧⌥⌃][+-]?){{1,5}}){_KEY}"
+    rf"|(?:(?<=\t)|(?<=\\t))(?:{_NAMED_KEY}|[A-Z])(?=\s*\Z)|(?P<tab>\t+|(?<!\b[A-Za-z]:)(?:\\[tn])+)"
+)
 _TAG = re.compile(r"<(/?)([\w:.-]+)[^>]*?(/?)>")
 _VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "wbr"))
 _BREAKS = frozenset(("br", "hr"))
@@ -102,6 +113,15 @@ def as_written(content: Sequence[str | Code]) -> Content:
 
 
 def _found(text: str, c_format: bool) -> Iterator[str | Code]:
+    done = 0
+    for keys in _KEYS.finditer(text):
+        yield from _placeholders(text[done : keys.start()], c_format)
+        yield FoundCode(keys[0], "empty" if keys["tab"] else "placeholder", breaks=bool(keys["tab"]))
+        done = keys.end()
+    yield from _placeholders(text[done:], c_format)
+
+
+def _placeholders(text: str, c_format: bool) -> Iterator[str | Code]:
     done = 0
     for one in find_placeholders(text, c_format=c_format):
         yield text[done : one.start]

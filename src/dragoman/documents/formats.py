@@ -10,6 +10,7 @@ from typing import cast
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import related
+from dragoman.documents import content
 from dragoman.documents.segment import Document
 
 
@@ -19,6 +20,10 @@ class Languages:
 
     source: str
     target: str
+
+    def renames(self, name: str) -> bool:
+        """Whether a translation changes this name of a language: templates name their source language."""
+        return related(name, self.source) and not related(name, self.target)
 
 
 def expect_language(line: int, name: str, has: str, wanted: str) -> None:
@@ -36,6 +41,16 @@ class Format:
     suffixes: tuple[str, ...]
     module: str
     bilingual: bool = False  # it holds translations with their states, and can mark one
+
+    @property
+    def is_zipped(self) -> bool:
+        """Whether its files are zip files."""
+        return self.module.startswith("office.")
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether its texts are those of programs, whose menus have accelerators."""
+        return not self.module.startswith(("markup.", "office.", "subtitles."))
 
     def parse(self, data: bytes, languages: Languages) -> Document:
         """Read a document. Raises DataError, which names the line, if it is damaged or unsafe."""
@@ -62,14 +77,25 @@ FORMATS = {
     )
 }
 _BY_SUFFIX = {suffix: one for one in FORMATS.values() for suffix in one.suffixes}
-_SUBTITLE = re.compile(rb"\s*\d+\s*\r?\n\s*\d+:\d\d:\d\d[,.]\d+ *-->")
-_MARKS = (
-    (b"msgid ", "po"),
-    (b"<xliff", "xliff"),
-    (b"<tmx", "tmx"),
-    (b"<resources", "android"),
-    (b"<html", "html"),
+# Formats that are not read, and what to do.
+REFUSED = {
+    ".doc": "save it as .docx",
+    ".gz": "decompress it first",
+    ".jsonl": "use dragoman bulk",
+    ".mo": "translate the .po file that it was made of",
+    ".pages": "export it as .docx",
+    ".pdf": "convert it to .docx first",
+    ".rtf": "save it as .docx",
+    ".zip": "unpack it first",
+    ".zst": "decompress it first",
+}
+_ZIPPED = (  # in a zip file, and its format; "" is none of these
+    (b"mimetypeapplication/vnd.oasis.opendocument.text", "odt"),
+    (b"xl/", ""),
+    (b"ppt/", ""),
+    (b"[Content_Types].xml", "docx"),
 )
+_LANGUAGE = re.compile(r"(?:\.[a-z]{2}(?:[-_]\w+)?)?")  # the suffix of a plain text, or none
 
 
 def format_named(name: str) -> Format:
@@ -85,19 +111,31 @@ def format_of_name(path: Path) -> Format | None:
 
 
 def document_format(path: Path, data: bytes) -> Format:
-    """Return the format of a file by its name, else by its content. Raises DataError if neither says."""
-    if (named := format_of_name(path)) is not None:
+    """Return the format of a file by its name, else by its content: "text" for plain text.
+
+    The first `content.START` bytes are enough. Raises DataError for a binary file that is not what its name
+    says, and for one of no format here that is binary or has a structure, so that it is not plain text.
+    """
+    named, suffix = format_of_name(path), path.suffix.lower()
+    if found := content.binary(data):
+        zipped = next((name for mark, name in _ZIPPED if mark in data[: content.START]), "")
+        if found[1] == ".zip" and (named.is_zipped if named else zipped):
+            return named or FORMATS[zipped]
+        raise _refused(f"{found[0]}, not {named.title}" if named else f"unknown format: {found[0]}", found[1])
+    if named is not None and suffix != ".xml":  # many formats are XML
         return named
-    start = data[:4096].replace(b"\0", b"")  # so that UTF-16 is like ASCII
-    if data.startswith(b"PK"):
-        return FORMATS["odt" if b"opendocument.text" in data[:200] else "docx"]
-    if start.lstrip(b"\xef\xbb\xbf\xff\xfe").startswith(b"WEBVTT"):
-        return FORMATS["vtt"]
-    if _SUBTITLE.match(start.lstrip(b"\xef\xbb\xbf\xff\xfe")):
-        return FORMATS["srt"]
-    for mark, name in _MARKS:
-        if mark in start:
-            return FORMATS[name]
-    if start.lstrip()[:1] in (b"{", b"["):
-        return FORMATS["json"]
-    raise DataError("unknown format", hint=f"choose one with --format: {', '.join(FORMATS)}")
+    text = content.start_of(data)
+    known = content.format_by_content(text)
+    if known and not (named and known == "html"):
+        return FORMATS[known]
+    if named is not None:
+        return named
+    what = suffix if suffix in REFUSED else content.structure(text, pairs=not _LANGUAGE.fullmatch(suffix))
+    if what:
+        raise _refused(f"unknown format: {what}", suffix)
+    return FORMATS["text"]
+
+
+def _refused(what: str, suffix: str) -> DataError:
+    first = f"{REFUSED[suffix]}, or " if suffix in REFUSED else ""
+    return DataError(what, hint=f"{first}choose one with --format: {', '.join(FORMATS)}, or lines")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from dragoman.documents.accelerators import Menu, lost, take_out
 from dragoman.documents.checks import doubts
 from dragoman.documents.flat import Flat, as_written, flatten, parts, unflatten, with_found
 from dragoman.documents.messages.divided import Divided, whole_leaf
@@ -69,11 +70,12 @@ def translate_segments(
     decoding: Decoding | None = None,
     *,
     replacing: Replacing | None = None,
+    labels: bool = False,
 ) -> tuple[list[Result | None], Counts]:
     """Return a result for each segment: None for one whose translation stays, see `Replacing`.
 
     A segment without a translation gets one in any case, if only a copy: a message of placeholders alone,
-    for instance.
+    for instance. `labels` says that segments may be labels of programs, which have accelerators.
     """
     wants = (replacing or Replacing()).wants
     memory = translator.memory and translator.memory.memory
@@ -86,7 +88,8 @@ def translate_segments(
     ]
     counts = Counts()
     texts = [(text, one.is_one) for one in asked if one for text in one.segments]
-    answers = iter(_translated(translator, texts, decoding or Decoding(), languages, counts))
+    menu = Menu() if labels else None
+    answers = iter(_translated(translator, texts, decoding or Decoding(), languages, counts, menu))
     results = [
         one.joined([next(answers) for _ in one.segments]) if one else known
         for one, known in zip(asked, recalled, strict=True)
@@ -111,12 +114,14 @@ def _translated(
     decoding: Decoding,
     languages: tuple[str, str],
     counts: Counts,
+    menu: Menu | None,
 ) -> Iterator[Result]:
     """Translate texts, each with whether the memory was already asked for it. Count their ways."""
     guide = translator.memory
     recalled = [recall(guide.memory, text) if guide and not known else None for text, known in texts]
     plans = [
-        None if known else _Plan(text, languages) for (text, _), known in zip(texts, recalled, strict=True)
+        None if known else _Plan(text, languages, menu)
+        for (text, _), known in zip(texts, recalled, strict=True)
     ]
     sentences = [sentence for plan in plans if plan for sentence in plan.sentences]
     answers = iter(Sentences(translator, decoding).translate(sentences))
@@ -151,9 +156,12 @@ def translate_document(
     decoding: Decoding | None = None,
     *,
     replacing: Replacing | None = None,
+    labels: bool = False,
 ) -> tuple[bytes, list[Result | None], Counts]:
     """Return the translated file, with the result of each segment. See `translate_segments`."""
-    results, first = translate_segments(translator, document.segments, decoding, replacing=replacing)
+    results, first = translate_segments(
+        translator, document.segments, decoding, replacing=replacing, labels=labels
+    )
     new = document.render(results)
     counts = Counts(ways=first.ways)
     for number, segment in enumerate(document.segments):
@@ -171,13 +179,14 @@ def _is_stuck(doubts: Iterable[str]) -> bool:
 class _Plan:
     """The sentences of a segment, and how their translations are joined."""
 
-    def __init__(self, segment: Segment, languages: tuple[str, str]) -> None:
+    def __init__(self, segment: Segment, languages: tuple[str, str], menu: Menu | None = None) -> None:
         self._c_format = "c-format" in segment.flags
         self._source = with_found(segment.source, c_format=self._c_format)
-        self._languages = languages
-        self._parts = [
-            one if isinstance(one, Code) else _Part(one, *languages) for one in parts(self._source)
-        ]
+        self._segment, self._languages, self._menu = segment, languages, menu
+        self._asked, self._accelerator = (
+            take_out(self._source, segment.context) if menu else (self._source, None)
+        )
+        self._parts = [one if isinstance(one, Code) else _Part(one, *languages) for one in parts(self._asked)]
         sentences = [each for one in self._parts if isinstance(one, _Part) for each in one.sentences]
         # A program reads all of the text, also the sentences without placeholders.
         strict = bool(segment.flags) or any(each.kept for each in sentences)
@@ -185,7 +194,8 @@ class _Plan:
 
     def doubts(self, content: Content) -> list[str]:
         """The faults of a translation of the segment."""
-        return doubts(self._source, with_found(content, c_format=self._c_format), self._languages)
+        new = with_found(content, c_format=self._c_format)
+        return doubts(self._source, new, self._languages) + (lost(self._source, new) if self._menu else [])
 
     def content(self, answers: Sequence[Translated]) -> Content:
         """Join the translations of the sentences into one of the segment."""
@@ -196,7 +206,13 @@ class _Plan:
                 content.append(one)
             else:
                 content += one.content([next(left) for _ in one.sentences])
-        return as_written(content)
+        written = as_written(content)
+        if self._menu is None or self._accelerator is None:
+            return written
+        if written == as_written(self._asked):
+            return self._segment.source
+        new = with_found(written, c_format=self._c_format)
+        return as_written(self._menu.put(new, self._accelerator, self._languages[1], self._segment.context))
 
 
 class _Part:

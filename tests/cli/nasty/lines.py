@@ -64,7 +64,7 @@ def _bad() -> list[Row]:
             command=f"translate {{MODEL}} {text.file} -o out {_MORE}",
             files={text.file: text.content},
             code=3,
-            message=text.message,
+            message=text.of_documents or text.message,
             writes="out",
             outside=name == "a gzip bomb of zeros",
         )
@@ -362,7 +362,7 @@ def _places() -> list[Row]:
             name="translate: the weights as text",
             command="translate {MODEL} {MODEL}/model.safetensors",
             code=3,
-            message="model.safetensors:1: ",
+            message="model.safetensors: unknown format: a binary file",
         ),
     ]
 

@@ -20,11 +20,12 @@ class Good(NamedTuple):
 
 
 class Bad(NamedTuple):
-    """A file that is refused, and part of the message."""
+    """A file that is refused, and part of the message: as lines, and as a file that may be a document."""
 
     content: Content
     message: str
     file: str = "bad"
+    of_documents: str = ""
 
 
 def good(text: str, lines: int, ends: bool = True) -> Good:
@@ -195,14 +196,30 @@ BAD = {
     "beyond Unicode": Bad(b"\xf4\x90\x80\x80\n", f"bad:1: {INVALID}"),
     "bytes that UTF-8 never has": Bad(b"dog \xfe\xff\n", f"bad:1: {INVALID}"),
     "a bad line after ten thousand": Bad(b"\n" * 10_000 + b"\xff\n", f"bad:10001: {INVALID}"),
-    "a picture": Bad(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "bad:1: not valid UTF-8"),
-    "a program": Bad(b"\x7fELF\x02\x01\x01\0\0", "bad:1: a NUL byte"),
-    "a zip file": Bad(b"PK\x03\x04\x14\0\0\0", "bad:1: a NUL byte"),
-    "a PDF": Bad(b"%PDF-1.7\n%\xb5\xb5\xb5\xb5\n", f"bad:2: {INVALID}"),
-    "a bzip2 file": Bad(b"BZh91AY&SY\xaa\xbb", f"bad:1: {INVALID}"),
-    "an xz file": Bad(b"\xfd7zXZ\0\0\x04", "bad:1: "),
+    "a picture": Bad(
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+        "bad:1: not valid UTF-8",
+        of_documents="bad: unknown format: an image",
+    ),
+    "a program": Bad(
+        b"\x7fELF\x02\x01\x01\0\0", "bad:1: a NUL byte", of_documents="bad: unknown format: a program"
+    ),
+    "a zip file": Bad(
+        b"PK\x03\x04\x14\0\0\0", "bad:1: a NUL byte", of_documents="bad: unknown format: a zip file"
+    ),
+    "a PDF": Bad(
+        b"%PDF-1.7\n%\xb5\xb5\xb5\xb5\n", f"bad:2: {INVALID}", of_documents="bad: unknown format: a PDF file"
+    ),
+    "a bzip2 file": Bad(
+        b"BZh91AY&SY\xaa\xbb", f"bad:1: {INVALID}", of_documents="bad: unknown format: a compressed file"
+    ),
+    "an xz file": Bad(b"\xfd7zXZ\0\0\x04", "bad:1: ", of_documents="bad: unknown format: a compressed file"),
     "a database": Bad(b"SQLite format 3\0\x10\0", "bad:1: a NUL byte"),
-    "a pickle": Bad(b"\x80\x04\x95\x0b\0\0\0\0\0\0\0.", "bad:1: a NUL byte"),
+    "a pickle": Bad(
+        b"\x80\x04\x95\x0b\0\0\0\0\0\0\0.",
+        "bad:1: a NUL byte",
+        of_documents="bad: unknown format: a binary file",
+    ),
     "a line of 17 MB": Bad(lambda: b"dog\n" + b"a" * (17 << 20), "bad:2: a line of more than 16 MB"),
     "gzip cut off": Bad(_GZIP[: len(_GZIP) // 2], "bad: a damaged gzip file"),
     "gzip cut in its header": Bad(_GZIP[:6], "bad: a damaged gzip file"),
@@ -210,7 +227,11 @@ BAD = {
     "gzip with a wrong checksum": Bad(_GZIP[:-8] + bytes(4) + _GZIP[-4:], "bad: a damaged gzip file"),
     "gzip with damage inside": Bad(_GZIP[:20] + b"\xff" * 20 + _GZIP[40:], "bad: a damaged gzip file"),
     "gzip with text after it": Bad(gzip.compress(b"dog\n") + b"cat\n", "bad: a damaged gzip file"),
-    "gzip in gzip": Bad(gzip.compress(gzip.compress(b"dog\n", mtime=0), mtime=0), "bad:1: a NUL byte"),
+    "gzip in gzip": Bad(
+        gzip.compress(gzip.compress(b"dog\n", mtime=0), mtime=0),
+        "bad:1: a NUL byte",
+        of_documents="bad: unknown format: a compressed file",
+    ),
     "UTF-16 in gzip": Bad(gzip.compress("dog\n".encode("utf-16")), "it looks like UTF-16"),
     "a gzip bomb of zeros": Bad(zeros, "bad:1: a line of more than 16 MB"),
     "a gzip bomb of letters": Bad(letters, "bad:1: a line of more than 16 MB"),

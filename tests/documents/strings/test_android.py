@@ -104,7 +104,7 @@ def test_inline_elements_are_codes() -> None:
         ('"a\'s"', 'b\'s  "c" ', '"b\'s  \\"c\\" "'),
         ('"a" "b"', "c's", "c\\'s"),
         ("a", "\x01\uffff<&>", "\\u0001\\uffff&lt;&amp;&gt;"),
-        ("<![CDATA[<p>a</p>]]>", "<p>b's]]></p>", "<![CDATA[<p>b\\'s]]]]><![CDATA[></p>]]>"),
+        ("<![CDATA[a]]>", "<p>b's]]></p>", "<![CDATA[<p>b\\'s]]]]><![CDATA[></p>]]>"),
         (" <![CDATA[a]]> b", "<b", " &lt;b"),
     ],
 )
@@ -112,6 +112,59 @@ def test_texts_are_escaped(inner: str, text: str, written: str) -> None:
     new = translate(string(inner), text)
     assert new == string(written)
     assert text_of(read(new).segments[0].source) == text
+
+
+HTML = (
+    r"""<![CDATA[<p>See <a href="https://a.b/c" title='A dog'>the \"old\" dog</a>.</p><br/><p class="x">"""
+    r"""Two &amp; more<img src=\"d.png\" alt=\"A brown dog\"/>, a \'title=\'.</p><hr/ …>]]>"""
+)
+
+
+def test_cdata_is_html() -> None:
+    segments = read(string(HTML)).segments
+    assert [text_of(one.source) for one in segments] == [
+        "See the \"old\" dog.Two &amp; more, a 'title='.",
+        "A dog",
+        "A brown dog",
+    ]
+    codes = [(one.text, one.kind, one.pair) for one in segments[0].source if isinstance(one, Code)]
+    assert codes == [
+        ("<p>", "open", 1),
+        ("""<a href="https://a.b/c" title='A dog'>""", "open", 2),
+        ("</a>", "close", 2),
+        ("</p>", "close", 1),
+        ("<br/>", "empty", 0),
+        ('<p class="x">', "open", 3),
+        (r"<img src=\"d.png\" alt=\"A brown dog\"/>", "empty", 0),
+        ("</p>", "close", 3),
+        ("<hr/ …>", "empty", 0),
+    ]
+    assert [one.text for one in segments[0].source if isinstance(one, Code) and one.breaks] == [
+        *("<p>", "</p>", "<br/>", '<p class="x">', "</p>"),
+    ]
+
+
+def test_attributes_in_cdata_are_translated() -> None:
+    text = string(HTML)
+    assert translate(text, None, None, None) == text
+    source = read(text).segments[0].source
+    assert translate(text, source, "A dog", "A brown dog") == text
+    new = translate(text, None, 'Anna\'s "<Hund>" & Co', None)
+    assert new == text.replace("A dog", r"Anna&#39;s &quot;&lt;Hund&gt;&quot; &amp; Co")
+    assert [text_of(one.source) for one in read(new).segments][1:] == ['Anna\'s "<Hund>" & Co', "A brown dog"]
+    upper = tuple(one if isinstance(one, Code) else one.upper() for one in source)
+    assert translate(text, upper, "Ein Hund", "Ein brauner Hund") == (
+        text.replace("A dog", "Ein Hund")
+        .replace("A brown dog", "Ein brauner Hund")
+        .replace("See ", "SEE ")
+        .replace('the \\"old\\" dog', 'THE \\"OLD\\" DOG')
+        .replace("Two &amp; more", "TWO &AMP; MORE")
+        .replace(r", a \'title=\'", r", A \'TITLE=\'")
+    )
+    both = string('<![CDATA[<img alt="One" title="Two, or three"/><img alt="One" title="Two, or three"/>]]>')
+    assert translate(both, None, "Eins", "Zwei") == both.replace("One", "Eins").replace(
+        "Two, or three", "Zwei"
+    )
 
 
 def test_spaces_around_codes() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import PartsDocument
 from dragoman.documents.formats import Languages
-from dragoman.documents.segment import Content, Result
+from dragoman.documents.segment import Content, Result, text_of
 from dragoman.documents.strings.json import parse
 
 GERMAN = Languages("en", "de")
@@ -90,7 +90,9 @@ def test_metadata_of_arb_are_notes() -> None:
         ("later", "Before its key"),
         ("@alone.a", ""),
     ]
-    assert translate(ARB, None, "Später", None) == ARB.replace('"Later"', '"Später"')
+    assert translate(ARB, None, "Später", None) == ARB.replace('"Later"', '"Später"').replace(
+        '"@@locale": "en"', '"@@locale": "de"'
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,3 +172,117 @@ def test_files_of_the_json_module(value: Any, ascii: bool, indent: int | str | N
     assert [one.source[0] for one in document.segments] == strings_of(value)
     twice: list[Result | None] = [Result(one.source * 2) for one in document.segments]
     assert json.loads(document.render(twice)) == doubled(value)
+
+
+@pytest.mark.parametrize(
+    ("named", "target", "expected"), [("en", "de", "de"), ("en_US", "pt-BR", "pt_BR"), ("fr", "de", "fr")]
+)
+def test_arb_names_the_target_language(named: str, target: str, expected: str) -> None:
+    text = f'{{"@@locale": "{named}", "a": "One", "b": {{"@@locale": "en"}}}}'
+    document = read(text, target)
+    assert document.render([None] * 2) == text.encode()
+    new = json.loads(document.render([Result(("Eins",)), None]))
+    assert new == {"@@locale": expected, "a": "Eins", "b": {"@@locale": "en"}}
+    angular = read(text.replace("@@locale", "locale", 1), target)
+    new = json.loads(angular.render([Result(("Eins",))] * len(angular.segments)))
+    assert new["locale"] == {"pt_BR": "pt-BR", "fr": "Eins"}.get(expected, expected)  # "fr" may be a word
+
+
+@pytest.mark.parametrize(
+    ("text", "messages"),
+    [
+        (  # WebExtensions
+            '{"a": {"message": "Hi $NAME$", "description": "A note", "placeholders": {"name": '
+            '{"content": "$1", "example": "Ann"}}}, "b": {"message": "Bye"}}',
+            [("a.message", "Hi $NAME$", "A note"), ("b.message", "Bye", "")],
+        ),
+        (  # FormatJS
+            '{"x": {"defaultMessage": "Hi", "description": {"a": 1}}, "y": {"defaultMessage": "Bye"}}',
+            [("x.defaultMessage", "Hi", ""), ("y.defaultMessage", "Bye", "")],
+        ),
+        (
+            '[{"id": "x", "description": "A note", "defaultMessage": "Hi", "file": "a.js", "start": 1}]',
+            [("[0].defaultMessage", "Hi", "A note")],
+        ),
+        (  # Transifex
+            '{"a": {"string": "Hi", "context": "c", "developer_comment": "A note", "character_limit": 9}}',
+            [("a.string", "Hi", "A note")],
+        ),
+        (  # VS Code
+            '{"a": "Hi", "b": {"message": "Bye", "comment": ["One", "Two"]}}',
+            [("a", "Hi", ""), ("b.message", "Bye", "One\nTwo")],
+        ),
+        (  # others
+            '{"error": {"title": "Oops", "message": "It broke"}, "ok": {"message": "It works"}}',
+            [("error.title", "Oops", ""), ("error.message", "It broke", ""), ("ok.message", "It works", "")],
+        ),
+        (
+            '{"a": "Hi", "b": {"message": "Bye", "description": "See you"}}',
+            [("a", "Hi", ""), ("b.message", "Bye", ""), ("b.description", "See you", "")],
+        ),
+    ],
+)
+def test_only_messages_are_translated_where_objects_describe_them(
+    text: str, messages: list[tuple[str, str, str]]
+) -> None:
+    segments = read(text).segments
+    assert [(one.context, text_of(one.source), one.note) for one in segments] == messages
+
+
+I18NEXT = """{
+    "dog_one": "{{count}} dog",
+    "dog_other" : "{{count}} dogs",
+    "place_ordinal_one": "{{count}}st", "place_ordinal_other": "{{count}}th",
+    "another": "Another one", "see_other": "See others",
+    "cat" : {"one": "a cat", "other": "cats"},
+    "side": {"one": "this one", "other": "the other", "none": "none"}
+}"""
+
+
+def test_plurals_of_i18next_get_the_keys_of_the_language() -> None:
+    new = read(I18NEXT, "pl")
+    results: list[Result | None] = [Result((text_of(one.source).upper(),)) for one in new.segments]
+    text = new.render(results).decode()
+    dogs = [f'    "dog_{form}" : "{{{{COUNT}}}} DOGS",\n' for form in ("other", "few", "many")]
+    assert "".join(dogs) in text
+    assert '{"one": "A CAT", "other": "CATS", "few": "CATS", "many": "CATS"}' in text
+    added = set(json.loads(text)) - set(json.loads(I18NEXT))
+    assert added == {"dog_few", "dog_many"}
+    assert set(json.loads(text)["side"]) == {"one", "other", "none"}
+    again = read(text, "pl")
+    assert again.render([None] * len(again.segments)) == text.encode()
+    assert [one.context for one in new.segments][:4] == [
+        "dog_one",
+        "dog_other",
+        "dog_other[few]",
+        "dog_other[many]",
+    ]
+    for target in ("de", "ja", "qqq"):  # none is dropped
+        other = read(I18NEXT, target)
+        upper: list[Result | None] = [Result((text_of(one.source).upper(),)) for one in other.segments]
+        assert set(json.loads(other.render(upper))) == set(json.loads(I18NEXT))
+
+
+@pytest.mark.parametrize(
+    ("target", "added"),
+    [
+        ("de", {}),
+        ("fr", {}),
+        ("pl", {"dog_0": "A DOG", "dog_1": "DOGS", "dog_2": "DOGS"}),
+        ("ja", {"dog_0": "DOGS"}),
+        ("ar", {f"dog_{n}": "A DOG" if n == 1 else "DOGS" for n in range(6)}),
+    ],
+)
+def test_plurals_of_old_i18next_get_the_numbers_of_the_language(target: str, added: dict[str, str]) -> None:
+    text = '{"dog": "a dog", "dog_plural": "dogs", "cat_plural": "cats"}'
+    document = read(text, target)
+    new = document.render([Result((text_of(one.source).upper(),)) for one in document.segments])
+    assert json.loads(new) == {"dog": "A DOG", "dog_plural": "DOGS", "cat_plural": "CATS", **added}
+
+
+def test_keys_that_are_there_twice_are_no_trouble() -> None:
+    text = (
+        '{"a": {"b": {"x_one": "One", "x_other": "Two"}}, "a": "Three", "l": [{"x_other": "A"}, "B"],'
+        ' "l": {}}'
+    )
+    assert len(read(text, "pl").segments) == 5

@@ -182,3 +182,19 @@ WORDS = st.lists(st.sampled_from("one two, three. <i>four</i> FIVE: six".split()
 def test_timings_survive_any_translation(cues: list[str]):
     new = translated("srt", srt(*cues), lambda text: text[::-1] + " und")
     assert timings(new.encode()) == timings(srt(*cues).encode())
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ("WEBVTT\nKind: captions\nLanguage: en\n", "WEBVTT\nKind: captions\nLanguage: de\n"),
+        ("WEBVTT - Dogs\r\nLanguage: en-GB \r\n", "WEBVTT - Dogs\r\nLanguage: de \r\n"),
+        ("WEBVTT\nLanguage: fr\n", "WEBVTT\nLanguage: fr\n"),
+        ("WEBVTT\n\nNOTE\nLanguage: en\n", "WEBVTT\n\nNOTE\nLanguage: en\n"),
+        ("WEBVTT\r\n\r\nNOTE\r\nLanguage: en\r\n", "WEBVTT\r\n\r\nNOTE\r\nLanguage: en\r\n"),
+    ],
+)
+def test_the_header_names_the_target_language(head: str, expected: str) -> None:
+    cue = "\n00:01.000 --> 00:02.000\nA dog.\n"
+    assert translated("vtt", head + cue).startswith(expected + cue[:24])
+    assert translated("vtt", head + cue, str) == head + cue

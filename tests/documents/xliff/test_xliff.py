@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from hypothesis import given
+from lxml import etree
 
 from dragoman.base.errors import DataError
 from dragoman.documents.formats import Languages
@@ -152,3 +154,50 @@ def test_files_for_other_languages_are_refused() -> None:
     )
     with pytest.raises(DataError, match="line 2: target-language is 'fr', not 'de'"):
         parse(old.encode(), EN_DE)
+
+
+TEMPLATES = (
+    '<xliff version="1.2">\n<file source-language="en-US" target-language="en-GB"><body>'
+    '<trans-unit id="1"><source>One</source><target xml:lang="en" state="new">One</target></trans-unit>'
+    "</body></file></xliff>",
+    '<xliff version="2.0" srcLang="en-US" trgLang="en-US" xmlns="urn:oasis:names:tc:xliff:document:2.0">'
+    '<file id="f"><unit id="u"><segment><source>One</source></segment></unit></file></xliff>',
+)
+
+
+@pytest.mark.parametrize("text", TEMPLATES)
+def test_a_template_that_names_its_source_as_the_target_gets_the_target_language(text: str) -> None:
+    document = parse(text.encode(), EN_DE)
+    assert document.render([None]) == text.encode()
+    new = read(document.render([Result(("Eins",))]))
+    named = [value for one in new.iter() for name, value in one.attrib.items() if re.search("(?i)lang", name)]
+    assert named == (["en-US", "de", "de"] if "1.2" in text else ["en-US", "de"])
+    with pytest.raises(DataError, match="is 'en-"):
+        parse(text.encode(), Languages("de", "fr"))
+
+
+def test_an_empty_target_language_is_filled() -> None:
+    text = TEMPLATES[0].replace('target-language="en-GB"', 'target-language=""')
+    assert b'target-language="de"' in parse(text.encode(), EN_DE).render([Result(("Eins",))])
+
+
+@pytest.mark.parametrize("text", TEMPLATES)
+def test_the_version_may_be_missing(text: str) -> None:
+    bare = re.sub(r' version="\S+"', "", text)
+    new = parse(bare.encode(), EN_DE).render([Result(("Eins",))]).decode()
+    assert re.findall(r"<target.*?>(.*?)</target>", new) == ["Eins"]
+    assert " version=" not in new
+
+
+@pytest.mark.parametrize("encoding", ["us-ascii", "iso-8859-1", "windows-1252", "shift_jis"])
+def test_characters_that_the_encoding_lacks_become_references(encoding: str) -> None:
+    text = f'<?xml version="1.0" encoding="{encoding}"?>{TEMPLATES[0]}'.encode(encoding)
+    text = text.replace(b"<source>One</source>", b"<source><![CDATA[One]]></source>")
+    words = "Größe: 5 € & łódź <犬> 🐕"
+    new = parse(text, EN_DE).render([Result((words,), ("why? 犬",))])
+    assert [one.text for one in etree.fromstring(new).iter("target")] == [words]
+    assert "犬" in "".join(one.text or "" for one in etree.fromstring(new).iter("note"))
+    assert new.decode(encoding).startswith("<?xml")
+    again = parse(new, EN_DE)
+    assert again.segments[0].target == (words,)
+    assert again.render([None]) == new

@@ -240,3 +240,13 @@ def test_the_collector_is_as_before() -> None:
         assert not gc.isenabled()
         _ = 1 / 0
     assert gc.isenabled()
+
+
+@given(st.text(), st.sampled_from(["ascii", "latin-1", "cp1252", "koi8-r"]))
+def test_characters_that_the_encoding_lacks_are_references_also_in_cdata(words: str, encoding: str) -> None:
+    words = "".join(char for char in words if not forbidden(char)).replace("\r", "").replace("]]>", "")
+    decoded, _ = read_xml(f'<?xml version="1.0" encoding="{encoding}"?><a/>'.encode(encoding))
+    new = decoded.encode(
+        f'<?xml version="1.0" encoding="{encoding}"?><a>{escape(words)}<![CDATA[{words}]]></a>'
+    )
+    assert (ET.fromstring(new).text or "") == words + words

@@ -247,7 +247,7 @@ def test_a_document_that_fails_says_why(server: Running, client: httpx.Client) -
 
 def test_a_document_may_be_named_apart(client: httpx.Client) -> None:
     assert uploaded(client, "blob", b"# A dog\n", filename="a.md").status_code == 200
-    assert uploaded(client, "blob", b"# A dog\n").status_code == 400
+    assert uploaded(client, "blob", b"%PDF-1.7\n").status_code == 400
 
 
 @pytest.mark.parametrize(

@@ -404,7 +404,7 @@ def test_files_that_cannot_be_translated_say_why(show: Show, serve: Serve) -> No
     write(page, "A", "Ein")
     drop(page, "long.txt", "A dog. " * 100)
     playwright.expect(page.locator("#files .error")).to_contain_text("Too large: at most 0 kB")
-    drop(page, "strange.bin", "A dog.")
+    drop(page, "strange.pdf", "A dog.")
     playwright.expect(page.locator("#files .error").last).to_contain_text("not supported")
     playwright.expect(page.locator("#files progress")).to_have_count(0)
 

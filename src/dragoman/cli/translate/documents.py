@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from dragoman.translation.translator import Translator
 
 LINES = "lines"
-_BINARY = ("docx", "odt")
 _LEFT_OUT = "left out, not of a format to translate"
 _SHOWN, _NAMED = 5, 20  # at most so many segments to check, and files left out, are listed
 
 
 def are_documents(names: Sequence[str], format: str | None) -> bool:
-    """Whether the files are translated as documents: by `--format`, else by their names.
+    """Whether the files are translated as documents: by `--format`, else by their names and contents.
 
-    Text files are translated line by line without --format. Raises ConfigError for a mixture.
+    Text files are translated line by line without --format. Raises ConfigError for a mixture, and DataError
+    as `document_format` does.
     """
     if format is not None:
         return format != LINES
-    known = [name != STDIN and _is_document(Path(name)) for name in names]
+    known = [name != STDIN and _is_document(name) for name in names]
     if any(known) and not all(known):
         raise ConfigError(
             f"{names[known.index(False)]} is text and {names[known.index(True)]} a document",
@@ -42,30 +42,47 @@ def are_documents(names: Sequence[str], format: str | None) -> bool:
     return all(known)
 
 
-def _is_document(path: Path) -> bool:
-    from dragoman.documents.formats import FORMATS, format_of_name
+def _is_document(name: str) -> bool:
+    from dragoman.documents.formats import FORMATS, document_format
+    from dragoman.text.corpora.compressed import without_suffix
 
+    path, start = Path(name), b""
     # Path.is_dir raises for a name that is too long or in a folder without permission.
-    return os.path.isdir(path) or format_of_name(path) not in (None, FORMATS["text"])
+    if os.path.isdir(path):
+        return True
+    if os.path.isfile(path):  # a pipe is read once
+        path, start = Path(without_suffix(name)), _start(name)
+    try:
+        is_document = document_format(path, start) is not FORMATS["text"]
+    except DataError as error:
+        raise DataError(f"{name}: {error}", hint=error.hint) from error
+    if is_document and path.name != Path(name).name.lower():
+        raise DataError(f"{name}: a compressed document", hint="decompress it first")
+    return is_document
+
+
+def _start(name: str) -> bytes:
+    """The first bytes of a file, decompressed; of a damaged one none, because its reader says why."""
+    from dragoman.documents.content import START
+    from dragoman.text.corpora.compressed import decompressed
+    from dragoman.text.corpora.lines import open_bytes
+
+    with suppress(Exception), open_bytes(name) as stream:
+        return decompressed(stream, name).read(START)
+    return b""
 
 
 def plan_documents(names: Sequence[str], output: Path | None, format: str | None) -> list[Task]:
     """Check the files and their places before the model is loaded."""
     from dragoman.documents.files import tasks_of
-    from dragoman.documents.formats import format_named
+    from dragoman.documents.formats import format_named, format_of_name
 
     if STDIN in names:
         raise ConfigError("a document cannot be read from standard input", hint="give a file")
     tasks = tasks_of([Path(name) for name in names], output, None if format is None else format_named(format))
-    if (
-        tasks[0].output is None
-        and tasks[0].format
-        and tasks[0].format.name in _BINARY
-        and sys.stdout.isatty()
-    ):
-        raise ConfigError(
-            f"{tasks[0].format.title} cannot be shown in a terminal", hint="give a file with -o"
-        )
+    first = tasks[0].format or format_of_name(tasks[0].source)
+    if tasks[0].output is None and first and first.is_zipped and sys.stdout.isatty():
+        raise ConfigError(f"{first.title} cannot be shown in a terminal", hint="give a file with -o")
     return tasks
 
 

@@ -32,7 +32,7 @@ _ASCII = {"charset", "ascii", "us-ascii", "ansi_x3.4-1968"}  # CHARSET stands in
 _FORMS = re.compile(r"nplurals\s*=\s*([0-9]+)\s*;")
 _PLURAL_FORMS = re.compile(r"^Plural-Forms:", re.MULTILINE | re.IGNORECASE)
 _TEMPLATE_FORMS = re.compile(r"nplurals\s*=\s*INTEGER\s*;\s*plural\s*=\s*EXPRESSION\s*;?")
-_NO_LANGUAGE = re.compile(r"(Language:)[ \t]*(?=\\n)")
+_LANGUAGE = re.compile(r"((?:\"|\\n)Language:)[ \t]*([\w.@-]*)[ \t]*(?=\\n)")
 _MOST_FORMS = 20
 
 
@@ -272,7 +272,10 @@ class Catalogue(PartsDocument):
             return [Edit(0, 0, self.how.line_end.join(lines))]
         value = self.header.strings[0]
         old = self._header_text()
-        new = _NO_LANGUAGE.sub(lambda match: f"{match[1]} {language}", old)
+        renames = self.languages.renames
+        new = _LANGUAGE.sub(
+            lambda one: f"{one[1]} {language}" if not one[2] or renames(one[2]) else one[0], old
+        )
         new = _CHARSET.sub(
             lambda match: match[1] + ("UTF-8" if utf8 or match[2].lower() in _ASCII else match[2]), new
         )

@@ -1,4 +1,5 @@
 """Android strings.xml: strings, plurals and arrays. Inline elements are codes; <xliff:g> is a placeholder.
+The tags of HTML in CDATA are codes, too, and their visible attributes are translated.
 
 Plurals get the items that the target language needs.
 Escapes and whitespace are those of aapt2 (developer.android.com, "String resources").
@@ -6,18 +7,25 @@ Escapes and whitespace are those of aapt2 (developer.android.com, "String resour
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import Edit, Lines, PartsDocument, line_of
+from dragoman.documents.flat import DIVIDING
 from dragoman.documents.formats import Languages
+from dragoman.documents.markup.html.runs import VISIBLE_ATTRIBUTES
+from dragoman.documents.markup.html.tokens import tokens
+from dragoman.documents.markup.inline import Item, paired
 from dragoman.documents.plural_rules import categories_of
-from dragoman.documents.segment import Code, Content, Result, Segment
+from dragoman.documents.segment import Code, Content, Result, Segment, changed, merged, text_of
 from dragoman.documents.strings.keyed import escape_units
 from dragoman.documents.xml.pieces import Piece, after_element, read_xml, unescape
-from dragoman.text.xml import escape
+from dragoman.text.checks.placeholders import has_language
+from dragoman.text.xml import escape, escape_attribute
 
 _XLIFF = "urn:oasis:names:tc:xliff:document:1.2"
 _SPACE = " \t\r\n"
@@ -45,13 +53,36 @@ class _Text:
 
     @property
     def segments(self) -> list[Segment]:
-        return [Segment(self.content, f"line {self.line}", context=self.key, note=self.note)]
+        texts = [
+            self.content,
+            *((html.unescape(_Reader(self.line).read(raw)),) for _, _, raw in self._attributes()),
+        ]
+        return [Segment(one, f"line {self.line}", context=self.key, note=self.note) for one in texts]
 
     def edits(self, _: str, results: Sequence[Result | None]) -> Iterator[Edit]:
-        for result in filter(None, results):
-            new = _written(result.content, self.wrapped)
-            if new != _written(self.content, self.wrapped):
-                yield Edit(self.start, self.end, self.before + new + self.after)
+        tags: dict[str, str] = {}
+        both = zip(self._attributes(), self.segments[1:], results[1:], strict=True)
+        for (tag, start, raw), segment, result in reversed([*both]):  # so that places stay
+            if (value := changed(segment, result)) is not None:
+                made = escape_attribute(text_of(value)).replace("'", "&#39;")
+                old = tags.get(tag, tag)
+                tags[tag] = old[:start] + _escaped(made, "") + old[start + len(raw) :]
+        content = results[0].content if results[0] else self.content
+        new = _written(content, self.wrapped, tags)
+        if new != _written(self.content, self.wrapped):
+            yield Edit(self.start, self.end, self.before + new + self.after)
+
+    def _attributes(self) -> list[tuple[str, int, str]]:
+        """The visible attributes of tags in CDATA: the tag, and the place in it and the text of the value."""
+        tags = [one.text for one in self.content if isinstance(one, Code)] if self.wrapped == "cdata" else []
+        return [
+            (tag, attribute.start, raw)
+            for tag in dict.fromkeys(tags)
+            for token in tokens(_plain(tag), True)
+            for attribute in token.attributes
+            if attribute.name in VISIBLE_ATTRIBUTES
+            and has_language(raw := tag[attribute.start : attribute.end].rstrip("\\"))
+        ]
 
 
 def parse(data: bytes, languages: Languages) -> PartsDocument:
@@ -134,17 +165,22 @@ def _text(text: str, pieces: list[Piece], key: str, line: int, note: str) -> Ite
         wrapped = "cdata"
     elif _QUOTED.fullmatch(inner):
         wrapped = "quotes"
-    yield _Text(start, end, tuple(_content(text, inside, start, end, line)), key, line, note, wrapped)
+    content = tuple(_content(text, inside, start, end, line, wrapped))
+    yield _Text(start, end, content, key, line, note, wrapped)
 
 
-def _content(text: str, pieces: list[Piece], start: int, end: int, line: int) -> Iterator[str | Code]:
+def _content(
+    text: str, pieces: list[Piece], start: int, end: int, line: int, wrapped: str
+) -> Iterator[str | Code]:
     reader = _Reader(line)
     pairs: list[int] = []
     opened = number = 0
     while number < len(pieces):
         piece = pieces[number]
         raw = text[max(start, piece.start) : min(end, piece.end)]
-        if piece.kind in ("text", "cdata"):
+        if piece.kind == "cdata" and wrapped == "cdata":
+            yield from _html(unescape(raw), reader)
+        elif piece.kind in ("text", "cdata"):
             if decoded := reader.read(unescape(raw)):
                 yield decoded
         elif piece.kind == "start" and (piece.space, piece.name) == (_XLIFF, "g"):
@@ -163,6 +199,28 @@ def _content(text: str, pieces: list[Piece], start: int, end: int, line: int) ->
         else:
             yield Code(raw, "empty")
         number += 1
+
+
+def _html(text: str, reader: _Reader) -> Iterator[str | Code]:
+    """The content of CDATA, with its tags as the file has them."""
+    items = []
+    for one in tokens(_plain(text), True):
+        raw = text[one.start : one.end]
+        kind: Literal["open", "close", "empty"] = (
+            "open" if one.kind == "start" else "close" if one.kind == "end" else "empty"
+        )
+        what = (
+            reader.read(raw)
+            if one.kind == "text"
+            else Code(raw, kind, breaks=one.name in DIVIDING or one.name == "br")
+        )
+        items.append(Item(one.start, one.end, what, one.name))
+    yield from merged(one.what for one in paired(items))
+
+
+def _plain(text: str) -> str:
+    """A text of the same length whose quotes have no backslash before them."""
+    return text.replace('\\"', ' "').replace("\\'", " '")
 
 
 class _Reader:
@@ -193,13 +251,13 @@ class _Reader:
         return part[0] if char is None else _CHARS.get(char, char)
 
 
-def _written(content: Content, wrapped: str) -> str:
-    """Write a text as the file has it: in quotes, in CDATA, or as it is."""
+def _written(content: Content, wrapped: str, tags: Mapping[str, str] | None = None) -> str:
+    """Write a text as the file has it: in quotes, in CDATA, or as it is. Some `tags` are replaced."""
     parts: list[str] = []
     after_space = True
     for number, one in enumerate(content):
         if isinstance(one, Code):
-            parts.append(one.text)
+            parts.append((tags or {}).get(one.text, one.text))
             after_space = after_space and one.kind != "placeholder"
             continue
         text = _escaped(one, wrapped)

@@ -1,24 +1,35 @@
 """JSON and ARB: every string is translated that is a value and not empty, and no other byte changes.
 
-ARB (Flutter): "@key" and "@@locale" describe their file and stay; a description becomes a note.
+ARB (Flutter): "@key" describes a key and stays; a description becomes a note; "@@locale" is set, and so is
+"locale" of Angular.
+Files of objects that describe a message each (WebExtensions, FormatJS, Transifex, VS Code): only the messages
+are translated. Plurals of i18next and i18n-js get the keys that the target language needs.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NoReturn
 
 from dragoman.base.errors import DataError
-from dragoman.documents.edits import Lines, PartsDocument, decode_file, line_of
+from dragoman.documents.edits import Edit, Lines, PartsDocument, decode_file, line_of
 from dragoman.documents.formats import Languages
+from dragoman.documents.plural_rules import CATEGORIES, categories_of, plurals_of
 from dragoman.documents.strings.keyed import KeyedString, escape_units, has_upper_escapes
 
 _DEEPEST = 200
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]:,]', re.DOTALL)
 _NO_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"|-?Infinity|NaN', re.DOTALL)
+_DESCRIBED = {  # the key of a message in an object, and the keys that may describe it
+    "message": {"description", "placeholders", "hash", "comment"},
+    "defaultMessage": {"description", "id", "file", "start", "end"},
+    "string": {"context", "developer_comment", "character_limit"},
+}
+_KEY = re.compile(r'"((?:(?:[^"\\]|\\.)*_)?)(other|plural)"\s*:\s*\Z')  # of a plural
+_CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_]\w+)*")  # of a language
 _ESCAPED = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 
 
@@ -32,16 +43,29 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
         root = json.loads(text, parse_int=str, parse_float=str, parse_constant=partial(_refuse, text))
     except json.JSONDecodeError as error:
         raise DataError(f"line {error.lineno}: not JSON: {error.msg}", hint="is the file complete?") from None
-    notes = _arb_notes(root)
-    values, lines, write = [], Lines(text), _Spelling(text).write
-    for start, end, keys in _strings(text):
+    notes, described = _arb_notes(root), _described(root)
+    values, also, lines, write = list[KeyedString](), list[Edit](), Lines(text), _Spelling(text).write
+    for before, start, end, keys in _strings(text):
         top = str(keys[0]) if keys else ""
         value = json.loads(text[start:end])
-        if value and not (top in notes and top.startswith("@")):
-            path = "".join(f".{one}" if isinstance(one, str) else f"[{one}]" for one in keys)
-            line, note = lines.line(start), notes.get(top, "")
-            values.append(KeyedString(start, end, value, line, path.removeprefix("."), note, write))
-    return PartsDocument(decoded, values)
+        if keys in (["@@locale"], ["locale"]) and _CODE.fullmatch(value) and languages.renames(value):
+            new = languages.target if "locale" in keys else languages.target.replace("-", "_")
+            also.append(Edit(start, end, json.dumps(new)))
+            continue
+        if (
+            not value
+            or (top in notes and top.startswith("@"))
+            or (described and keys[1:] not in ([], [described]))
+        ):
+            continue
+        path = "".join(f".{one}" if isinstance(one, str) else f"[{one}]" for one in keys).removeprefix(".")
+        around, line = _around(root, keys), lines.line(start)
+        note = notes.get(top, "") or (_note(around) if described else "")
+        values.append(KeyedString(start, end, value, line, path, note, write))
+        for form, source, entry in _lacking(text[before:start], around, languages.target):
+            put = partial(_entry, f",{entry}", write)
+            values.append(KeyedString(end, end, source, line, f"{path}[{form}]", note, put))
+    return PartsDocument(decoded, values, also)
 
 
 def _refuse(text: str, name: str) -> NoReturn:
@@ -76,8 +100,70 @@ def _arb_notes(root: Any) -> dict[str, str]:
     return notes
 
 
-def _strings(text: str) -> Iterator[tuple[int, int, list[str | int]]]:
-    """Yield the strings of a JSON text that are values: start, end, and the keys down to them."""
+def _entry(head: str, write: Callable[[str, str], str], new: str, old: str) -> str:
+    return head + write(new, old)
+
+
+def _described(root: Any) -> str:
+    """The key of the messages in a file of objects that describe one each, or ""."""
+    every = [*root.values()] if isinstance(root, dict) else root if isinstance(root, list) else []
+    objects = [one for one in every if not isinstance(one, str)]
+    for key, others in _DESCRIBED.items() if objects else ():
+        if all(isinstance(one, dict) and isinstance(one.get(key), str) for one in objects):
+            mixed = len(objects) < len(every)  # then only "comment" tells it from any other file
+            if all(one.keys() <= {key, *others} and (not mixed or "comment" in one) for one in objects):
+                return key
+    return ""
+
+
+def _note(described: dict[str, Any]) -> str:
+    notes = [described.get(key, "") for key in ("description", "comment", "developer_comment")]
+    every = [one for each in notes for one in (each if isinstance(each, list) else [each])]
+    return "\n".join(one for one in every if one and isinstance(one, str))
+
+
+def _around(root: Any, keys: list[str | int]) -> dict[str, Any]:
+    """The object that has a value, or an empty one if an array has it."""
+    try:
+        for key in keys[:-1]:
+            root = root[key]
+    except (KeyError, IndexError, TypeError):  # a key is there twice
+        return {}
+    return root if isinstance(root, dict) else {}
+
+
+def _lacking(head: str, around: dict[str, Any], target: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the plural forms that the target language needs after the last one of an object.
+
+    Each is the end of its key, the text that it is translated from, and its `head`: its key as the file has
+    it, with the space around. The form "other" of i18next is in `key_other`, or was in `key_plural`.
+    """
+    found, known = _KEY.search(head), plurals_of(target)
+    if found is None or known is None or not around:
+        return
+    stem = json.loads(f'"{found[1]}"')
+    forms = {key.removeprefix(stem) for key in around if key.startswith(stem)}
+    one, last = around.get(stem.removesuffix("_") or "one"), around.get(stem + found[2])
+    lacking: list[str] = []
+    if found[2] == "plural":
+        numbered = known.forms != 2 and isinstance(one, str) and "0" not in forms
+        lacking = [str(number) for number in range(known.forms)] * numbered
+    elif "one" in forms and (stem or around.keys() <= set(CATEGORIES)):
+        needed = categories_of(target, ordinal=stem.endswith("_ordinal_"))
+        lacking = [category for category in needed if category not in forms]
+    for form in lacking:
+        is_one = (
+            form.isdigit() and known.forms > 1 and int(form) == (known.forms > 4)
+        )  # n = 0 is first in Arabic
+        yield form, str(one if is_one else last), head[: found.start(2)] + form + head[found.end(2) :]
+
+
+def _strings(text: str) -> Iterator[tuple[int, int, int, list[str | int]]]:
+    """Yield the strings of a JSON text that are values.
+
+    Each with the place behind the last bracket or comma, its start, its end, and the keys down to it.
+    """
+    before = 0
     stack: list[str | int] = []  # the key or the number of the place in each object and array
     is_key = False
     for token in _TOKEN.finditer(text):
@@ -99,7 +185,8 @@ def _strings(text: str) -> Iterator[tuple[int, int, list[str | int]]]:
             case key if is_key:
                 stack[-1] = json.loads(key)
             case _:
-                yield *token.span(), stack
+                yield before, *token.span(), stack
+        before = before if token[0] == ":" or token[0][0] == '"' else token.end()
 
 
 class _Spelling:

@@ -18,6 +18,9 @@ from dragoman.documents.subtitles.split import balanced, share
 
 _PAUSE = 1000  # milliseconds; a sentence does not continue after a longer one
 _MOST_CUES = 6  # in a segment
+_LANGUAGE = re.compile(
+    r"WEBVTT[^\r\n]*(?:\r\n?|\n)(?:[^\r\n]+(?:\r\n?|\n))*?Language:[ \t]*([\w-]+)(?=[ \t]*[\r\n])"
+)
 _END = re.compile(r"[.!?…。！？؟۔।][\"'”’»›)\]」』]*$")
 _BROKEN_OFF = re.compile(r"(?:\.\.\.|…|--|[–—-])[\"'”’»›)\]」』]*$")
 
@@ -62,7 +65,10 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
         return new.replace("\u00a0", "&nbsp;") if spaces else new
 
     runs = [run for cue in read_cues(text, webvtt) for run in runs_of(text, cue, webvtt)]
-    return PartsDocument(decoded, [_Speech(one, escape if webvtt else str) for one in _speeches(runs)])
+    speeches = [_Speech(one, escape if webvtt else str) for one in _speeches(runs)]
+    named = _LANGUAGE.match(text)
+    also = [Edit(*named.span(1), languages.target)] if named and languages.renames(named[1]) else []
+    return PartsDocument(decoded, speeches, also)
 
 
 def _speeches(found: list[Run]) -> list[list[Run]]:

@@ -40,7 +40,7 @@ _MARK = "id! translate type ref value other"
 # Their attributes. "!" is required; "space" is xml:space, "lang" xml:lang; "module" stands for attributes of
 # modules, and "other" for any other namespace.
 _ATTRIBUTES = {
-    "xliff": "version! srcLang! trgLang space other",
+    "xliff": "version srcLang! trgLang space other",
     "file": "id! canResegment original translate srcDir trgDir space other",
     "skeleton": "href",
     "group": _STRUCTURE,

@@ -15,7 +15,7 @@ from dragoman.documents.segment import Guard, Segment, Status, full_text, transl
 from dragoman.documents.xliff.bilingual import Bilingual, News, is_locked, units_of
 from dragoman.documents.xml.edits import declarations, removal
 from dragoman.documents.xml.inline import BREAK, BREAKS, FORMATS, Tag, has_text
-from dragoman.documents.xml.pieces import ATTRIBUTE, Element, Piece
+from dragoman.documents.xml.pieces import ATTRIBUTE, XML_SPACE, Element, Piece
 
 _OURS = "dragoman"  # the author of our notes
 _PREVIOUS = "dragoman: previous target"  # and of those with a draft that we replaced
@@ -62,7 +62,8 @@ class Xliff12(Bilingual[_Unit, _Part]):
                 line = self._lines.line(element.start)
                 for name, wanted in (("source", self._languages.source), ("target", self._languages.target)):
                     name += "-language"
-                    expect_language(line, name, element.attributes.get(name, ""), wanted)
+                    if name == "source-language" or not self._is_template(element):
+                        expect_language(line, name, element.attributes.get(name, ""), wanted)
             elif translate:
                 unit = self._unit(file, element)
                 note = self._note(
@@ -95,8 +96,16 @@ class Xliff12(Bilingual[_Unit, _Part]):
 
     def _state_language(self, units: Iterable[_Unit]) -> Iterator[Edit]:
         for file in {unit.file.start: unit.file for unit in units}.values():
-            if "target-language" not in file.attributes:
+            if not file.attributes.get("target-language") or self._is_template(file):
                 yield self._retag(file, {"target-language": self._languages.target})
+
+    def _is_template(self, file: Element) -> bool:
+        """Whether a file names its source language as the target's, too."""
+        return self._languages.renames(file.attributes.get("target-language", ""))
+
+    def _language_of(self, target: Element | None) -> dict[str, str]:
+        renamed = target and self._languages.renames(target.attributes.get(f"{{{XML_SPACE}}}lang", ""))
+        return {"xml:lang": self._languages.target} if renamed else {}
 
     def _write(self, unit: _Unit, news: list[News[_Part]]) -> Iterator[Edit]:
         ended = dict.fromkeys(_confirmed(unit.element), "Pretranslated")
@@ -117,6 +126,7 @@ class Xliff12(Bilingual[_Unit, _Part]):
         values = {
             **dict(declarations(unit.source, unit.element).items() - there.items()),
             "state": "needs-review-translation" if doubts else "translated",
+            **self._language_of(unit.target),
             # It says where the translation is from.
             "state-qualifier": "exact-match" if all(one.result.is_remembered for one in news) else None,
         }

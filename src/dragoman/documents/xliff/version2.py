@@ -57,7 +57,8 @@ class Xliff2(Bilingual[_Unit, _Part]):
         check(self._text, self._root)
         line, languages = self._lines.line(self._root.start), self._root.attributes
         expect_language(line, "srcLang", languages["srcLang"], self._languages.source)
-        expect_language(line, "trgLang", languages.get("trgLang", ""), self._languages.target)
+        if not self._is_template():
+            expect_language(line, "trgLang", languages.get("trgLang", ""), self._languages.target)
         for file, element, translate in units_of(self._root, ("file", "group", "unit"), "unit"):
             if element is not file:
                 unit = _unit(element)
@@ -77,8 +78,13 @@ class Xliff2(Bilingual[_Unit, _Part]):
                 yield part, Segment(source, where, target, state, guards, name, note)
 
     def _state_language(self, units: list[_Unit]) -> Iterator[Edit]:
-        if units and "trgLang" not in self._root.attributes:
+        if units and ("trgLang" not in self._root.attributes or self._is_template()):
             yield self._retag(self._root, {"trgLang": self._languages.target})
+
+    def _is_template(self) -> bool:
+        """Whether the file names its source language as the target's, too, and only once."""
+        name = self._root.attributes.get("trgLang", "")
+        return self._languages.renames(name) and "xml:lang" not in self._text
 
     def _write(self, unit: _Unit, news: list[News[_Part]]) -> Iterator[Edit]:
         taken = {int(part.target.attributes.get("order", part.number)) for part in unit.parts if part.target}

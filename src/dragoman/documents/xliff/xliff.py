@@ -16,7 +16,7 @@ def parse(data: bytes, languages: Languages) -> Document:
     """Read a file. Raises DataError, with the line, for one that is damaged or for other languages."""
     decoded, pieces = read_xml(data)
     root = tree(pieces)
-    version = root.attributes.get("version", "")
+    version = root.attributes.get("version") or ("2.0" if ":2." in root.space else "1.2")
     if root.name == "xliff" and version.startswith("1."):
         return Xliff12(decoded, pieces, root, languages)
     if root.name == "xliff" and version.startswith("2."):

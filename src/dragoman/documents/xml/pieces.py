@@ -31,6 +31,8 @@ _TAG = re.compile(
 _NAME = re.compile(r"[\s/>]")
 ATTRIBUTE = re.compile(r"([^\s=]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _REFERENCE = re.compile(r"&(?:#(\d+)|#x([0-9A-Fa-f]+)|(amp|lt|gt|quot|apos));")
+_CDATA = re.compile(r"<!\[CDATA\[.*?\]\]>", re.DOTALL)
+_LACKING = re.compile(r"[^\0-\x7f]")
 _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
 
@@ -149,6 +151,25 @@ def without_collection() -> Iterator[None]:
             gc.enable()
 
 
+class _References(Decoded):
+    """Writes a character that the encoding lacks as a reference, outside a section of CDATA."""
+
+    def encode(self, text: str) -> bytes:
+        try:
+            return super().encode(text)
+        except DataError:
+            if self.encoding.lower().startswith("utf"):  # only half a character is missing there
+                raise
+            whole = _CDATA.sub(lambda section: _LACKING.sub(self._apart, section[0]), text)
+            return whole.encode(self.encoding, "xmlcharrefreplace")
+
+    def _apart(self, char: re.Match[str]) -> str:
+        try:
+            return char[0] if char[0].encode(self.encoding) else ""
+        except UnicodeError:
+            return f"]]>&#{ord(char[0])};<![CDATA["
+
+
 def read_xml(data: bytes) -> tuple[Decoded, list[Piece]]:
     """Return a file as text, and its pieces in order, without gaps.
 
@@ -168,7 +189,7 @@ def read_xml(data: bytes) -> tuple[Decoded, list[Piece]]:
         same = False
     if not same:
         raise DataError(f"line 1: cannot read {name!r} and write it back", hint="convert the file to UTF-8")
-    return decoded, split_xml(decoded.text)
+    return _References(**vars(decoded)), split_xml(decoded.text)
 
 
 def split_xml(text: str) -> list[Piece]:

@@ -51,7 +51,7 @@ class FileTranslator:
         use(characters)
         results: list[Result | None] = []
         for portion in portions(document.segments, _size):
-            results += await self._portion(portion, route, ask, client)
+            results += await self._portion(portion, route, ask, client, format.has_labels)
         new = await self._read(partial(document.render, results))
         await self._read(partial(format.parse, new, languages))  # it must be readable again
         return TranslatedDocument(new if route.models else data, characters)
@@ -66,11 +66,11 @@ class FileTranslator:
         return self._router.find(source, ask)
 
     async def _portion(
-        self, segments: Sequence[Segment], route: Route, ask: Ask, client: str
+        self, segments: Sequence[Segment], route: Route, ask: Ask, client: str, labels: bool
     ) -> list[Result | None]:
         place = await self._place(client, sum(map(_size, segments)))
         try:
-            return await self._stoppable(lambda: self._through(segments, route, ask), place)
+            return await self._stoppable(lambda: self._through(segments, route, ask, labels), place)
         finally:
             place.leave()
 
@@ -82,7 +82,9 @@ class FileTranslator:
             except Overloaded as error:
                 await asyncio.sleep(error.retry_after)
 
-    def _through(self, segments: Sequence[Segment], route: Route, ask: Ask) -> list[Result | None]:
+    def _through(
+        self, segments: Sequence[Segment], route: Route, ask: Ask, labels: bool
+    ) -> list[Result | None]:
         """Translate segments by each model of a route. Segments that a step leaves unchanged stay so."""
         results: list[Result | None] = [None] * len(segments)
         for translator, how in self._router.steps(route, ask):
@@ -90,7 +92,7 @@ class FileTranslator:
                 one if known is None else replace(one, source=known.content)
                 for one, known in zip(segments, results, strict=True)
             ]
-            new, _ = translate_segments(translator, sources, how)
+            new, _ = translate_segments(translator, sources, how, labels=labels)
             results = [one or known for one, known in zip(new, results, strict=True)]
         return results
 

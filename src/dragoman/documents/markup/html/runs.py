@@ -25,7 +25,7 @@ _OPAQUE = _WORDS | frozenset(
 MOST_TAGS = 200
 _CONTROLS = frozenset("a button label".split())
 _VISIBLE = frozenset("img input embed".split())
-_ATTRIBUTES = frozenset(
+VISIBLE_ATTRIBUTES = frozenset(
     "alt title placeholder aria-label aria-description aria-placeholder aria-roledescription"
     " aria-valuetext".split()
 )
@@ -220,7 +220,7 @@ def _is_read(token: HtmlToken, one: Attribute, values: dict[str, str]) -> bool:
         return token.name == "input" and values.get("type") in ("submit", "button", "reset")
     if one.name == "label":
         return token.name in ("option", "optgroup", "track")
-    return one.name in _ATTRIBUTES
+    return one.name in VISIBLE_ATTRIBUTES
 
 
 def _unescaped(raw: str) -> str:
