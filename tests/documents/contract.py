@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from dragoman.documents.formats import FORMATS, Languages
 from dragoman.documents.segment import Document
+from tests.documents.apple import test_strings, test_stringsdict, test_xcstrings
 from tests.documents.markup.html import test_html
 from tests.documents.markup.markdown import test_markdown
 from tests.documents.office import office_files as office
 from tests.documents.office import test_docx, test_odt
-from tests.documents.strings import test_android, test_json
+from tests.documents.strings import test_android, test_json, test_resx, test_yaml
 from tests.documents.subtitles import test_subtitles
-from tests.documents.xliff import test_tmx
+from tests.documents.xliff import test_qt, test_tmx
 from tests.documents.xliff.xliff_files import V12, V20, files2, files12
 
 _PLURAL = "{n, plural, one {# boat} other {# boats}}"
@@ -52,8 +53,9 @@ class Case:
 
     `done` are the translations of people in the sample, for formats that hold both languages. `states` are
     files of "One boat" with the translation "Ein Kahn" in each state, and the flag that replaces it: "always"
-    for a draft, "several" if one flag is not enough. `bad` pairs
-    files with a part of the message that refuses them. `encodings` are those that the sample may be written
+    for a draft, "several" if one flag is not enough. `words`: a mark can hold reasons. `thorough`: what is
+    generated or hostile is mostly left to the thorough tests. `bad` pairs files with a part of the message
+    that refuses them. `encodings` are those that the sample may be written
     in, none for zipped formats. `kept` must be in every translation as often as in the sample. `files`
     makes others,
     `hostile` are texts that took parsers much time, and `seen` is what another program sees in a file besides
@@ -67,6 +69,8 @@ class Case:
     kept: tuple[str, ...]
     done: tuple[str, ...] | None = None
     states: tuple[tuple[str, str], ...] = ()
+    words: bool = True
+    thorough: bool = False
     encodings: tuple[str, ...] = ("utf-8", "utf-8-sig", "utf-16", "utf-32")
     small: tuple[str, ...] = ()
     bad: tuple[tuple[bytes, str], ...] = field(default=(), repr=False)
@@ -130,6 +134,14 @@ _LOCKED = (
 _TMX = (
     '<tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>One boat</seg></tuv>'
     '<tuv xml:lang="de">{}<seg>Ein Kahn</seg></tuv></tu></body></tmx>'
+)
+_QT = (
+    "<TS><context><name>a</name><message><source>One boat</source>"
+    "<translation{}>Ein Kahn</translation></message></context></TS>"
+)
+_XCSTRINGS = (
+    '{{"sourceLanguage": "en", "strings": {{"One boat": {{"localizations": {{"de": {{"stringUnit":'
+    ' {{"state": "{}", "value": "Ein Kahn"}}}}}}}}}}}}'
 )
 _NOT_UTF8 = (b"One\n\xff\xfetwo", "line 2: not utf-8")
 _NOT_XML = (
@@ -336,6 +348,46 @@ CASES = [
         ),
     ),
     Case(
+        "qt",
+        "qt",
+        (
+            b'<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE TS>\n<TS version="2.1" language="de_DE">\n'
+            b"<context>\n    <name>Main</name>\n    <message>\n        <source>5 nets &amp; ropes</source>\n"
+            b'        <comment>sign</comment>\n        <translation type="unfinished"></translation>\n'
+            b"    </message>\n    <message>\n        <source>One boat</source>\n"
+            b"        <translatorcomment>By Ada</translatorcomment>\n"
+            b"        <translation>Ein Boot</translation>\n    </message>\n"
+            b'    <message numerus="yes">\n        <source>%n boat(s) &apos;here&apos;</source>\n'
+            b'        <translation type="unfinished">\n            <numerusform></numerusform>\n'
+            b"            <numerusform></numerusform>\n        </translation>\n    </message>\n"
+            b'    <message>\n        <source>Two<byte value="x7"/> lines\nhere</source>\n    </message>\n'
+            b'    <message>\n        <source>Old</source>\n        <translation type="vanished">Alt'
+            b"</translation>\n    </message>\n</context>\n</TS>\n"
+        ),
+        5,
+        thorough=True,
+        kept=("By Ada", '<translation type="vanished">Alt', "<comment>sign</comment>", "%n boat(s)"),
+        files=test_qt.files(),
+        done=("Ein Boot",),
+        states=(
+            (_QT.format(""), "retranslate"),
+            (_QT.format(' type="unfinished"'), "always"),
+            (
+                _QT.replace("<tr", "<translatorcomment>Ada</translatorcomment><tr", 1).format(""),
+                "retranslate",
+            ),
+        ),
+        encodings=("utf-8", "utf-8-sig"),
+        small=('<TS version="1.1"/>', "<TS><context><name/></context></TS>"),
+        bad=(
+            _NOT_XML[1],
+            _NOT_XML[2],
+            _refused("\n<xliff/>", "line 2: <xliff> is not <TS>"),
+            _refused("import { a } from 'b'\n", "line 1: not XML"),
+            _refused('<TS version="2.1"\n language="fr"/>', "line 1: language is 'fr', not 'de'"),
+        ),
+    ),
+    Case(
         "srt",
         "srt",
         b"1\n00:00:00,000 --> 00:00:01,000\nI have waited <i>here</i>\n\n2\n00:00:01,100 --> "
@@ -402,6 +454,30 @@ CASES = [
         bad=((b"# a\n\nb=\\u00f", r"line 3: incomplete \\uXXXX"),),
     ),
     Case(
+        "yaml",
+        "yaml",
+        (
+            b"# A locale.\nen:\n  title: &t The 3 boats  # here\n  again: *t\n  for: 'For %{name}'\n"
+            b"  text: >-\n    A text that is long\n    and folded.\n"
+            b"  lines: |\n    One line.\n    Two lines.\n\n"
+            b"  order: [ :year, :month ]\n  on: yes\n  count: 5\n  nets:\n    one: A net\n"
+            b'    other: "%{count} nets"\n'
+        ),
+        6,
+        thorough=True,
+        kept=("  # here\n", "&t ", "*t", "%{name}", "[ :year, :month ]", "on: yes", "count: 5"),
+        hostile=test_yaml.HOSTILE,
+        files=test_yaml.locale_files(),
+        seen=test_yaml.shape,
+        small=("", "\n", "---\n...\n", "a", "5", "[]", "{}", "a: b\n", "- x\n", "? a\n: b\n", "--- |\n a b"),
+        bad=(
+            _refused("a:\n - b\n c: d\n", "line 3: not YAML"),
+            _refused("[" * 300, "nested more than 200 deep"),
+            _refused("en: {a: One}\nde: {a: Eins}\n", "line 2: the file has both"),
+            _NOT_UTF8,
+        ),
+    ),
+    Case(
         "android",
         "android",
         (
@@ -430,6 +506,90 @@ CASES = [
             *_NOT_XML,
             _refused("<manifest/>", "line 1: <manifest> is not Android's <resources>"),
             _refused('<resources><string name="a">\\u12</string></resources>', r"line 1: incomplete \\uXXXX"),
+        ),
+    ),
+    Case(
+        "resx",
+        "resx",
+        (
+            b'<?xml version="1.0" encoding="utf-8"?>\n<root>\n  <resheader name="version">\n    <value>2.0'
+            b'</value>\n  </resheader>\n  <data name="A" xml:space="preserve">\n    <value>5 nets &amp; {0}'
+            b"</value>\n    <comment>Sign</comment>\n  </data>\n"
+            b'  <data name="B" type="System.Drawing.Size, System.Drawing">\n    <value>1, 2</value>\n'
+            b'  </data>\n  <data name="C"><value><![CDATA[One <b>boat</b>]]></value></data>\n'
+            b'  <data name="D"><value>One boat</value></data>\n</root>\n'
+        ),
+        3,
+        thorough=True,
+        kept=("<value>2.0", "<value>1, 2</value>", "<comment>Sign</comment>", "{0}", "<![CDATA["),
+        files=test_resx.FILES.map(str.encode),
+        seen=lambda data: [*test_resx.seen(data.decode())],
+        small=("<root/>", "<root><data/></root>", "<root><data name='a'><value/></data></root>"),
+        bad=(*_NOT_XML, _refused("\n<resources/>", "line 2: <resources> is not <root>")),
+    ),
+    Case(
+        "strings",
+        "strings",
+        (
+            b'/* Shown\n   at night. */\n"a" = "The 3 \\"boats\\" of %@";\n// Two\nkey.b = word;\n"c";\n'
+            b'"d" = "";\n"e" = "Two\nlines";\n"f"="One boat";\n'
+        ),
+        4,
+        thorough=True,
+        kept=("/* Shown\n   at night. */", "// Two", "key.b = ", '"c";', '"d" = "";', "%@"),
+        files=test_strings.FILES,
+        seen=lambda data: [*test_strings.loaded(data.decode())],
+        small=("", "\n", "/* x */", "{ }", '"a" = "";'),
+        bad=(_refused('"a" = "b";\n"c" = d', 'line 2: expected ";"'), _NOT_UTF8),
+    ),
+    Case(
+        "stringsdict",
+        "stringsdict",
+        test_stringsdict.file({**test_stringsdict.DOGS, "boat": {"a": "One boat", "b": "5 nets"}}).encode(),
+        4,
+        kept=("%1$#@dogs@", "<string>NSStringPluralRuleType</string>", "%d", "<key>one</key>"),
+        small=("<plist/>", "<plist><dict/></plist>", "<plist><dict><key>a</key></dict></plist>"),
+        bad=(
+            *_NOT_XML,
+            _refused("\n<resources/>", "line 2: <resources> is not <plist>"),
+            (b"bplist00\xd1", "line 1: a binary property list"),
+        ),
+    ),
+    Case(
+        "xcstrings",
+        "xcstrings",
+        test_xcstrings.written(
+            test_xcstrings.catalogue(
+                **{
+                    "": {},
+                    "5 nets": {},
+                    "One boat": {"localizations": {"de": test_xcstrings.unit("Ein Boot")}},
+                    "Old": {"extractionState": "stale"},
+                },
+                **test_xcstrings.DOGS["strings"],
+            )
+        ).encode(),
+        4,
+        thorough=True,
+        kept=(
+            '"extractionState" : "stale"',
+            '"5 nets" : {',
+            '"value" : "%lld dog"',
+            '"sourceLanguage" : "en"',
+        ),
+        files=test_xcstrings.FILES,
+        done=("Ein Boot",),
+        words=False,
+        states=(
+            (_XCSTRINGS.format("translated"), "retranslate"),
+            (_XCSTRINGS.format("needs_review"), "retranslate"),
+            (_XCSTRINGS.format("new"), "retranslate"),
+        ),
+        small=('{"strings": {}}', '{"sourceLanguage": "en", "strings": {"a": 5, "b": {}}}'),
+        bad=(
+            _refused('{"strings":\n', "line 2: not JSON"),
+            _refused('{"sourceLanguage": "fr", "strings": {}}', "line 1: sourceLanguage is 'fr'"),
+            _NOT_UTF8,
         ),
     ),
     Case(

@@ -8,6 +8,7 @@ import re
 START = 2**16  # bytes of a file that decide
 _BINARY = {  # what begins so, and the suffix that it usually has
     ("a PDF file", ".pdf"): (b"%PDF-",),
+    ("a binary property list", ".bplist"): (b"bplist",),
     ("rich text", ".rtf"): (b"{\\rtf",),
     ("a file of an old Office program", ".doc"): (b"\xd0\xcf\x11\xe0",),
     ("a compiled catalogue", ".mo"): (b"\xde\x12\x04\x95", b"\x95\x04\x12\xde"),
@@ -26,7 +27,7 @@ _ENCODINGS = (  # by a byte order mark, or by the zeros of UTF-16 in front of wh
 )
 _PROLOGUE = r"\s*+(?:<\?.*?\?>\s*+|<!--.*?-->\s*+|<!DOCTYPE[^>\[]*+(?:\[.*?\]\s*+)?>\s*+)*+"
 _ROOT = re.compile(rf"{_PROLOGUE}<(?:[\w.-]+:)?([A-Za-z][\w.-]*)(?=[\s/>])", re.DOTALL | re.IGNORECASE)
-_ROOTS = {"xliff": "xliff", "tmx": "tmx", "resources": "android", "html": "html"}
+_ROOTS = {"xliff": "xliff", "tmx": "tmx", "ts": "qt", "resources": "android", "html": "html"}
 _FORMATS = (  # how a text begins
     (re.compile(r"WEBVTT"), "vtt"),
     (re.compile(r"\s*\d+[ \t]*\n[ \t]*\d+:\d\d:\d\d[,.]\d+ *-->"), "srt"),

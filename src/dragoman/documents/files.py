@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -134,8 +135,19 @@ def _of_folder(
         relative = path.relative_to(folder)
         known = None if wanted else format_of_name(path)
         chosen = wanted(relative) if wanted else known is not None and format in (None, known)
-        if chosen and path.is_file():
+        if chosen and path.is_file() and not _is_program(path):
             yield Task(path, None if output is None else output / relative, format)
+
+
+def _is_program(path: Path) -> bool:
+    """Whether a file has the suffix of Qt, but is in TypeScript."""
+    from dragoman.documents.xliff.qt import may_be_qt
+
+    with suppress(OSError):  # its reader says why
+        if path.suffix.lower() == ".ts":
+            with path.open("rb") as file:
+                return not may_be_qt(file.read(6))
+    return False
 
 
 def _files(folder: Path, output: Path | None) -> Iterator[Path]:

@@ -67,11 +67,17 @@ FORMATS = {
         Format("po", "Gettext", (".po", ".pot"), "gettext.po", bilingual=True),
         Format("xliff", "XLIFF 1.2 and 2", (".xlf", ".xliff"), "xliff.xliff", bilingual=True),
         Format("tmx", "Translation memory exchange", (".tmx",), "xliff.tmx", bilingual=True),
+        Format("qt", "Qt Linguist", (".ts",), "xliff.qt", bilingual=True),
         Format("srt", "SubRip subtitles", (".srt",), "subtitles.subtitles"),
         Format("vtt", "WebVTT subtitles", (".vtt",), "subtitles.subtitles"),
         Format("json", "JSON and ARB strings", (".json", ".arb"), "strings.json"),
         Format("properties", "Java properties", (".properties",), "strings.properties"),
+        Format("yaml", "YAML strings", (".yml", ".yaml"), "strings.yaml"),
         Format("android", "Android strings", (".xml",), "strings.android"),
+        Format("resx", ".NET resources", (".resx", ".resw"), "strings.resx"),
+        Format("strings", "Apple strings", (".strings",), "apple.strings"),
+        Format("stringsdict", "Apple plurals", (".stringsdict",), "apple.stringsdict"),
+        Format("xcstrings", "Xcode String Catalog", (".xcstrings",), "apple.xcstrings", bilingual=True),
         Format("docx", "Word", (".docx",), "office.docx"),
         Format("odt", "OpenDocument text", (".odt",), "office.odt"),
     )
@@ -79,6 +85,7 @@ FORMATS = {
 _BY_SUFFIX = {suffix: one for one in FORMATS.values() for suffix in one.suffixes}
 # Formats that are not read, and what to do.
 REFUSED = {
+    ".bplist": "convert it: plutil -convert xml1 FILE",
     ".doc": "save it as .docx",
     ".gz": "decompress it first",
     ".jsonl": "use dragoman bulk",

@@ -95,8 +95,9 @@ def translate(
     format: Annotated[
         str | None,
         Flag(
-            "lines, text (paragraphs), markdown, html, po, xliff, tmx, srt, vtt, json, properties, "
-            "android, docx or odt. [default: by name; lines for .txt]",
+            "lines, text (paragraphs), markdown, html, po, xliff, tmx, srt, vtt, json, yaml, properties, "
+            "android, resx, strings, stringsdict, xcstrings, qt, docx or odt. "
+            "[default: by name; lines for .txt]",
             metavar="FORMAT",
             section="Input and output",
         ),

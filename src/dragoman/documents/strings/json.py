@@ -44,7 +44,7 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     except json.JSONDecodeError as error:
         raise DataError(f"line {error.lineno}: not JSON: {error.msg}", hint="is the file complete?") from None
     notes, described = _arb_notes(root), _described(root)
-    values, also, lines, write = list[KeyedString](), list[Edit](), Lines(text), _Spelling(text).write
+    values, also, lines, write = list[KeyedString](), list[Edit](), Lines(text), Spelling(text).write
     for before, start, end, keys in _strings(text):
         top = str(keys[0]) if keys else ""
         value = json.loads(text[start:end])
@@ -189,7 +189,7 @@ def _strings(text: str) -> Iterator[tuple[int, int, int, list[str | int]]]:
         before = before if token[0] == ":" or token[0][0] == '"' else token.end()
 
 
-class _Spelling:
+class Spelling:
     """How a file writes characters: non-ASCII as it is or escaped, and which others it escapes."""
 
     def __init__(self, text: str) -> None:

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 
 from dragoman.documents.edits import Edit
 from dragoman.documents.segment import Result, Segment, text_of
+from dragoman.documents.xml.edits import newline_of
+from dragoman.documents.xml.inline import text_in, write
+from dragoman.documents.xml.pieces import Element, Piece
+from dragoman.text.blank import is_blank
 
 
 @dataclass(frozen=True)
@@ -48,3 +52,20 @@ def has_upper_escapes(text: str) -> bool:
     """Whether a file writes \\u00FC rather than \\u00fc."""
     digits = "".join(re.findall(r"\\u([0-9A-Fa-f]{4})", text))
     return sum(map(str.isupper, digits)) > sum(map(str.islower, digits))
+
+
+def string_in_xml(
+    text: str, pieces: list[Piece], element: Element, key: str, line: int, note: str = ""
+) -> Iterator[KeyedString]:
+    """Yield the text of an element, unless it is blank."""
+    value = text_in(text, pieces[element.first : element.last])
+    newline = newline_of(text)
+
+    def written(new: str, old: str) -> str:
+        inner = write((new,), f"line {line}", newline=newline)
+        if old.startswith("<![CDATA[") and old.endswith("]]>"):
+            return f"<![CDATA[{new.replace(']]>', ']]]]><![CDATA[>')}]]>".replace("\n", newline)
+        return inner
+
+    if not is_blank(value):
+        yield KeyedString(element.inner, element.inner_end, value, line, key, note, written)

@@ -1,0 +1,1 @@
+"""Strings of Apple's platforms."""

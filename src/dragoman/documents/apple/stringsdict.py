@@ -1,0 +1,68 @@
+"""Apple's .stringsdict: plurals and variants for devices and widths, in a property list of XML.
+
+A plural gets the categories that the target language needs. The same reader takes .strings in XML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dragoman.base.errors import DataError
+from dragoman.documents.edits import Lines, PartsDocument, line_of
+from dragoman.documents.formats import Languages
+from dragoman.documents.plural_rules import CATEGORIES, categories_of
+from dragoman.documents.strings.keyed import KeyedString, string_in_xml
+from dragoman.documents.xml.edits import indent
+from dragoman.documents.xml.inline import text_in
+from dragoman.documents.xml.pieces import Element, Piece, read_xml, tree
+
+_TYPES = ("NSStringFormatSpecTypeKey", "NSStringFormatValueTypeKey")
+_VARIABLES = re.compile(r"(?:\s*%(?:\d+\$)?#@[^@]+@)+\s*")
+
+
+def parse(data: bytes, languages: Languages) -> PartsDocument:
+    """Read a file. Raises DataError with the line for other XML, and for a binary property list."""
+    if data.startswith(b"bplist"):
+        raise DataError("line 1: a binary property list", hint="convert it: plutil -convert xml1 FILE")
+    decoded, pieces = read_xml(data)
+    root = tree(pieces)
+    if root.name != "plist":
+        line = line_of(decoded.text, root.start)
+        raise DataError(f"line {line}: <{root.name}> is not <plist>", hint="use a property list of Apple")
+    return PartsDocument(decoded, _strings(decoded.text, pieces, root, categories_of(languages.target)))
+
+
+def _strings(
+    text: str, pieces: list[Piece], root: Element, categories: tuple[str, ...]
+) -> Iterator[KeyedString]:
+    found: dict[int, tuple[str, Element, tuple[str, ...]]] = {}  # by the place of a value
+    lines = Lines(text)
+    for element in root.walk():
+        path, key, lacking = found.get(element.start, ("", element, ()))
+        if element.name == "dict":
+            children = element.children
+            names = [text_in(text, pieces[one.first : one.last]) for one in children[::2]]
+            plural = "other" in names and (_TYPES[0] in names or set(names) <= set(CATEGORIES))
+            lacking = tuple(one for one in categories if one not in names) if plural else ()
+            for name, above, value in zip(names, children[::2], children[1::2], strict=False):
+                if name not in _TYPES:
+                    label = f"{path}.{name}".removeprefix(".")
+                    found[value.start] = label, above, lacking if name == "other" else ()
+        elif element.name == "string" and path:
+            for one in string_in_xml(text, pieces, element, path, lines.line(key.start)):
+                if not _VARIABLES.fullmatch(one.value):
+                    yield from (_added(text, one, key, element, category) for category in lacking)
+                    yield one
+
+
+def _added(text: str, other: KeyedString, key: Element, value: Element, category: str) -> KeyedString:
+    """A string for a category that a plural lacks, before that of "other"."""
+    before = text[key.start : value.inner].replace("other", category, 1)
+    after = text[value.inner_end : value.end] + indent(text, key)
+
+    def written(new: str, _: str) -> str:
+        return before + other.write(new, text[other.start : other.end]) + after
+
+    label = other.key.removesuffix("other") + category
+    return KeyedString(key.start, key.start, other.value, other.line, label, "", written)
