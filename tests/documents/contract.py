@@ -18,7 +18,7 @@ from tests.documents.apple import test_strings, test_stringsdict, test_xcstrings
 from tests.documents.markup.html import test_html
 from tests.documents.markup.markdown import test_markdown
 from tests.documents.office import office_files as office
-from tests.documents.office import test_docx, test_odt
+from tests.documents.office import test_docx, test_opendocument
 from tests.documents.strings import test_android, test_json, test_resx, test_yaml
 from tests.documents.subtitles import test_subtitles
 from tests.documents.xliff import test_qt, test_tmx
@@ -43,6 +43,31 @@ _ODT_BODY = (
 _ODT_STYLES = (
     '<style:style style:name="T1" style:family="text"><style:text-properties fo:font-weight="bold"/>'
     "</style:style>"
+)
+_SLIDE = (
+    '<p:sp><p:nvSpPr><p:cNvPr id="2" name="Box" descr="A map of it"/></p:nvSpPr><p:txBody>'
+    '<a:p><a:r><a:t>The </a:t></a:r><a:r><a:rPr b="1"/><a:t>old</a:t></a:r><a:r><a:t> boat</a:t></a:r>'
+    '<a:br/><a:r><a:t>leaves.</a:t></a:r></a:p><a:p/><a:p><a:fld type="slidenum"><a:t>2</a:t></a:fld></a:p>'
+    "<a:p><a:r><a:t>5 nets &amp; ropes</a:t></a:r></a:p></p:txBody></p:sp>"
+)
+_STRINGS = (
+    "<si><t>5 nets &amp; ropes</t></si><si><r><t>The </t></r><r><rPr><b/></rPr><t>old</t></r>"
+    '<r><t xml:space="preserve"> boat leaves._x000D_\nAt 5.</t></r></si><si><t>PN-12</t></si><si><t/></si>'
+)
+_HEADER = "<headerFooter><oddHeader>&amp;LReport 3&amp;RPage &amp;P</oddHeader></headerFooter>"
+_CELLS = (
+    '<table:table table:name="Boats"><table:table-row>'
+    f'<table:table-cell office:value-type="string">{_ODT_BODY}</table:table-cell>'
+    '<table:table-cell office:value-type="float" office:value="5"><text:p>5 m</text:p></table:table-cell>'
+    "</table:table-row></table:table>"
+)
+_PAGE = (
+    '<draw:page draw:name="one"><draw:frame><svg:title>A map of it</svg:title>'
+    f"<draw:text-box>{_ODT_BODY}</draw:text-box></draw:frame></draw:page>"
+)
+_CHAPTER = (
+    "<head><title>The old boat</title></head><body><p>The <b>old</b> boat<br/>leaves &amp; at 5.</p>"
+    '<img src="m.png" alt="A map"/><nav epub:type="page-list"><ol><li>iv</li></ol></nav></body>'
 )
 _ENTITY = '<!DOCTYPE a [<!ENTITY b "boom">]><a>&b;</a>'
 
@@ -638,16 +663,16 @@ CASES = [
         ),
         4,
         kept=('<text:a xlink:href="x">', "</text:a>", "<text:tab/>", "<text:note-body>", "<text:p/>"),
-        files=test_odt.DOCUMENTS,
-        seen=test_odt.looks,
+        files=test_opendocument.DOCUMENTS,
+        seen=test_opendocument.looks,
         encodings=(),
         bad=(
             (b"hello", "not a zip file"),
             (b"PK\3\4", "incomplete"),
-            (office.packed({"a.txt": "hello"}), "(?m)not an OpenDocument text$"),
+            (office.packed({"a.txt": "hello"}), "(?m)spreadsheet of OpenDocument$"),
             (
-                office.odt("", parts={"mimetype": "application/vnd.oasis.opendocument.spreadsheet"}),
-                "opendocument.spreadsheet",
+                office.odt("", parts={"mimetype": "application/vnd.oasis.opendocument.formula"}),
+                "opendocument.formula",
             ),
             (
                 office.packed({"mimetype": "application/vnd.oasis.opendocument.text"}),
@@ -665,6 +690,89 @@ CASES = [
                 office.odt(f"<text:p>{'<text:span>' * 1001}{'</text:span>' * 1001}</text:p>"),
                 "1,000 elements inside",
             ),
+        ),
+    ),
+    Case(
+        "pptx",
+        "pptx",
+        office.pptx(_SLIDE),
+        3,
+        kept=("<a:br/>", "<a:p/>", '<a:fld type="slidenum"><a:t>2</a:t></a:fld>', 'name="Box"'),
+        encodings=(),
+        bad=(
+            (b"hello", "not a zip file"),
+            (office.docx(""), "no PowerPoint presentation"),
+            (office.pptx("<a:p>"), "ppt/slides/slide1.xml, line 2: not well-formed"),
+            (
+                office.pptx("", {"ppt/presentation.xml": "<a>"}),
+                "ppt/presentation.xml, line 1: not well-formed",
+            ),
+            (office.pptx("", {"ppt/slides/slide1.xml": _ENTITY}), "entity"),
+            (office.pptx("<a:p>" * 21 + "</a:p>" * 21), "20 paragraphs inside each other"),
+            (office.pptx("", {"_xmlsignatures/sig1.xml": "<a/>"}), "digital signature"),
+        ),
+    ),
+    Case(
+        "xlsx",
+        "xlsx",
+        office.xlsx(_STRINGS, _HEADER),
+        3,
+        kept=("<si><t>PN-12</t></si><si><t/></si>", "&amp;L", "&amp;R", "&amp;P", "<v>3</v>", 'name="Boats"'),
+        encodings=(),
+        bad=(
+            (b"hello", "not a zip file"),
+            (office.docx(""), "no Excel workbook"),
+            (office.xlsx("<si>"), "xl/sharedStrings.xml, line 2: not well-formed"),
+            (office.xlsx("", "<a><is>"), "xl/worksheets/sheet1.xml, line 1: not well-formed"),
+            (office.xlsx("", parts={"xl/sharedStrings.xml": _ENTITY}), "entity"),
+            (
+                office.office({"a.bin": ""}, {"a.bin": "ms-excel.sheet.binary.macroEnabled.main"}),
+                "binary file of Excel",
+            ),
+        ),
+    ),
+    Case(
+        "odp",
+        "odp",
+        office.odt(_PAGE, _ODT_STYLES, kind="presentation"),
+        4,
+        kept=('<text:a xlink:href="x">', "<text:tab/>", "<text:note-body>", "<text:p/>", 'draw:name="one"'),
+        encodings=(),
+        bad=(
+            (office.packed({"mimetype": "application/vnd.oasis.opendocument.formula"}), "formula"),
+            (office.odt("<text:p>", kind="presentation"), "content.xml, line 2: not well-formed"),
+        ),
+    ),
+    Case(
+        "ods",
+        "ods",
+        office.odt(_CELLS, _ODT_STYLES, kind="spreadsheet"),
+        3,
+        kept=("<text:tab/>", "<text:note-body>", "<text:p>5 m</text:p>", 'table:name="Boats"'),
+        encodings=(),
+        bad=((office.odt("<text:p>", kind="spreadsheet"), "content.xml, line 2: not well-formed"),),
+    ),
+    Case(
+        "epub",
+        "epub",
+        office.epub(_CHAPTER, "<dc:title>5 nets &amp; ropes</dc:title>"),
+        4,
+        kept=("<b>", "</b>", "<br/>", 'src="m.png"', "<li>iv</li>", "application/epub+zip"),
+        encodings=(),
+        bad=(
+            (b"hello", "not a zip file"),
+            (office.packed({"a.txt": "hello"}), "not an EPUB"),
+            (office.packed({"META-INF/container.xml": "<a/>"}), "names no book"),
+            (office.epub("", "<dc:title>"), "book/b.opf, line 2: not well-formed"),
+            (office.epub("", parts={"book/b.opf": _ENTITY}), "entity"),
+            (office.epub("", parts={"book/one two.xhtml": b"<p>\n\xff"}), "one two.xhtml, line 2: not utf-8"),
+            (
+                office.epub(
+                    "", parts={"META-INF/encryption.xml": '<a><EncryptionMethod Algorithm="aes"/></a>'}
+                ),
+                "encrypted",
+            ),
+            (office.epub("", parts={"META-INF/signatures.xml": "<a/>"}), "digital signature"),
         ),
     ),
 ]

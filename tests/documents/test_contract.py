@@ -74,7 +74,9 @@ def test_no_format_is_without_a_contract() -> None:
 def test_the_sample_has_codes_places_and_distinct_segments(case: Case) -> None:
     segments = case.parse().segments
     assert len(segments) == case.segments
-    places = [re.fullmatch(r"(?:[\w.]+, )?(line|paragraph) \d+", one.where) for one in segments]
+    places = [
+        re.fullmatch(r"(?:[\w. ]+, )?(line|paragraph|cell|odd\w+) ?[A-Z]?\d*", one.where) for one in segments
+    ]
     assert all(places)
     assert any(isinstance(part, Code) for one in segments for part in one.source) or case.format in TEXT_ALONE
     assert [text_of(one.target) for one in segments if one.target] == [*(case.done or ())]

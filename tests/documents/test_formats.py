@@ -11,6 +11,7 @@ import pytest
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.documents.formats import FORMATS, document_format, expect_language, format_named, format_of_name
+from tests.documents.contract import CASES
 
 
 def test_the_name_comes_first() -> None:
@@ -40,7 +41,7 @@ ZIP = b"PK\x03\x04" + b"-" * 26
         (b"1\r\n00:00:01,000 --> 00:00:02,000\r\nHi\r\n", "srt"),
         (b'  {"a": "b"}', "json"),
         (b'[\n  {"a": "b"}]', "json"),
-        (ZIP + b"mimetypeapplication/vnd.oasis.opendocument.text", "odt"),
+        *((case.data, case.name) for case in CASES if case.zipped),
         (ZIP + b"[Content_Types].xml", "docx"),
         (b"", "text"),
         (b"A dog sleeps.\nIt is old.\n", "text"),
@@ -115,7 +116,6 @@ def test_the_hint_says_what_to_do_with_a_format_that_is_not_read() -> None:
     [
         ("a.md", b"%PDF-1.7", "a PDF file, not Markdown"),
         ("a.properties", b"PK\x03\x04", "a zip file, not Java properties"),
-        ("a.docx", b"\xd0\xcf\x11\xe0\xa1", "a file of an old Office program, not Word"),
         ("a.txt", b"\x89PNG\r\n", "an image, not Text"),
     ],
 )
@@ -154,3 +154,11 @@ def test_the_content_is_recognised_in_linear_time(text: str) -> None:
     with contextlib.suppress(DataError):
         document_format(Path("a.unknown"), text.encode())
     assert time.process_time() - start < 5
+
+
+def test_the_reader_says_what_an_old_or_encrypted_file_is() -> None:
+    for name, format in (("a.docx", "docx"), ("a.xlsm", "xlsx"), ("a.odp", "odp")):
+        assert document_format(Path(name), b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1") is FORMATS[format]
+    with pytest.raises(DataError, match="an old Office program") as error:
+        document_format(Path("a.xls"), b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
+    assert str(error.value.hint).startswith("save it as .docx, .xlsx or .pptx")

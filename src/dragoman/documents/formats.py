@@ -78,15 +78,20 @@ FORMATS = {
         Format("strings", "Apple strings", (".strings",), "apple.strings"),
         Format("stringsdict", "Apple plurals", (".stringsdict",), "apple.stringsdict"),
         Format("xcstrings", "Xcode String Catalog", (".xcstrings",), "apple.xcstrings", bilingual=True),
-        Format("docx", "Word", (".docx",), "office.docx"),
-        Format("odt", "OpenDocument text", (".odt",), "office.odt"),
+        Format("docx", "Word", (".docx", ".docm", ".dotx", ".dotm"), "office.docx"),
+        Format("pptx", "PowerPoint", (".pptx", ".pptm", ".potx", ".potm", ".ppsx", ".ppsm"), "office.pptx"),
+        Format("xlsx", "Excel", (".xlsx", ".xlsm", ".xltx", ".xltm"), "office.xlsx"),
+        Format("odt", "OpenDocument text", (".odt", ".ott"), "office.opendocument"),
+        Format("odp", "OpenDocument presentation", (".odp", ".otp", ".odg", ".otg"), "office.opendocument"),
+        Format("ods", "OpenDocument spreadsheet", (".ods", ".ots"), "office.opendocument"),
+        Format("epub", "EPUB", (".epub",), "office.epub"),
     )
 }
 _BY_SUFFIX = {suffix: one for one in FORMATS.values() for suffix in one.suffixes}
 # Formats that are not read, and what to do.
 REFUSED = {
     ".bplist": "convert it: plutil -convert xml1 FILE",
-    ".doc": "save it as .docx",
+    ".doc": "save it as .docx, .xlsx or .pptx",
     ".gz": "decompress it first",
     ".jsonl": "use dragoman bulk",
     ".mo": "translate the .po file that it was made of",
@@ -96,10 +101,15 @@ REFUSED = {
     ".zip": "unpack it first",
     ".zst": "decompress it first",
 }
-_ZIPPED = (  # in a zip file, and its format; "" is none of these
+_ZIPPED = (  # in a zip file, and its format
     (b"mimetypeapplication/vnd.oasis.opendocument.text", "odt"),
-    (b"xl/", ""),
-    (b"ppt/", ""),
+    (b"mimetypeapplication/vnd.oasis.opendocument.presentation", "odp"),
+    (b"mimetypeapplication/vnd.oasis.opendocument.graphics", "odp"),
+    (b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet", "ods"),
+    (b"mimetypeapplication/epub+zip", "epub"),
+    (b"\0word/", "docx"),  # the last byte of a header, and a name
+    (b"\0ppt/", "pptx"),
+    (b"\0xl/", "xlsx"),
     (b"[Content_Types].xml", "docx"),
 )
 _LANGUAGE = re.compile(r"(?:\.[a-z]{2}(?:[-_]\w+)?)?")  # the suffix of a plain text, or none
@@ -128,6 +138,8 @@ def document_format(path: Path, data: bytes) -> Format:
         zipped = next((name for mark, name in _ZIPPED if mark in data[: content.START]), "")
         if found[1] == ".zip" and (named.is_zipped if named else zipped):
             return named or FORMATS[zipped]
+        if found[1] == ".doc" and named and named.is_zipped:
+            return named  # an encrypted file, or an old one: its reader knows
         raise _refused(f"{found[0]}, not {named.title}" if named else f"unknown format: {found[0]}", found[1])
     if named is not None and suffix != ".xml":  # many formats are XML
         return named

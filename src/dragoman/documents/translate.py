@@ -164,8 +164,9 @@ def translate_document(
     )
     new = document.render(results)
     counts = Counts(ways=first.ways)
+    kept = {id(one) for one in getattr(document, "kept", ())}
     for number, segment in enumerate(document.segments):
-        if any(segment is one for one in getattr(document, "kept", ())):
+        if id(segment) in kept:
             results[number] = Result(segment.source, ("not translated: it would change the structure",))
         counts.count(segment, results[number])
     return new, results, counts

@@ -174,7 +174,10 @@ def test_charts_and_diagrams_have_paragraphs() -> None:
     data = docx("", {"word/charts/chart1.xml": chart})
 
     assert sources(data) == ["Sales in May"]
-    new = '<a:p><a:pPr/><a:r><a:rPr b="1"/><a:t>SALES IN MAY</a:t></a:r><a:endParaRPr lang="en-US"/></a:p>'
+    new = (
+        '<a:p><a:pPr/><a:r><a:rPr lang="de" b="1"/><a:t>SALES IN MAY</a:t></a:r>'
+        '<a:endParaRPr lang="en-US"/></a:p>'
+    )
     assert unpacked(in_upper_case(data), "word/charts/chart1.xml") == chart.replace(text, new)
 
 
@@ -553,3 +556,14 @@ def test_too_many_tags_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dragoman.documents.office.parts._TAGS", 50)
     with pytest.raises(DataError, match="more than 50 tags"):
         parse(docx("<w:p/>" * 50), ENGLISH_GERMAN)
+
+
+def test_descriptions_of_pictures_inside_a_paragraph() -> None:
+    picture = '<w:r><w:drawing><d:docPr xmlns:d="d" id="1" name="A" descr="{}"/></w:drawing></w:r>'
+    words = '<w:r><w:t xml:space="preserve">{}</w:t></w:r>'
+    data = docx(f"<w:p>{words.format('One ')}{picture.format('A map')}{words.format('boat')}</w:p>")
+    assert sources(data) == ["One [e]boat", "A map"]
+    assert [one.where for one in parse(data, ENGLISH_GERMAN).segments] == ["paragraph 1"] * 2
+    new = unpacked(in_upper_case(data), "word/document.xml")
+    assert 'descr="A MAP"' in new
+    assert "ONE " in new

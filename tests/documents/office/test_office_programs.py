@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import subprocess
 from collections import Counter
@@ -175,3 +176,51 @@ def test_libreoffice_reads_a_translated_document(name: str, folder: Path) -> Non
     ]
     assert features(flat[1]) == features(flat[0])
     assert features(flat[1])["STANDS", "font-weight bold"] == 1
+
+
+def made(kind: str) -> bytes:
+    """A presentation or workbook of other programs."""
+    file = io.BytesIO()
+    if kind == "pptx":
+        deck = pytest.importorskip("pptx").Presentation()
+        slide = deck.slides.add_slide(deck.slide_layouts[1])
+        slide.shapes.title.text, slide.placeholders[1].text_frame.text = "The old mill", "Boats & nets"
+        slide.notes_slide.notes_text_frame.text = "Say hello."
+        cells = slide.shapes.add_table(1, 2, 0, 0, 9_000_000, 9_000_000).table
+        cells.cell(0, 0).text, cells.cell(0, 1).text = "Name", "12.5"
+        deck.save(file)
+    else:
+        book = pytest.importorskip("openpyxl").Workbook()
+        sheet = book.active
+        sheet.append(["Name of boat", "State", 12.5])
+        sheet.append(["The swift", "Open", '=IF(B2="Open","good","bad")'])
+        sheet.append(["Two\nlines", "PN-12", True])
+        book.save(file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("name", ["pptx", "odp", "xlsx", "ods"])
+def test_libreoffice_shows_translated_slides_and_cells(name: str, folder: Path) -> None:
+    office = {"odp": "pptx", "ods": "xlsx"}.get(name, name)
+    original = folder / f"made-{name}.{office}"
+    original.write_bytes(made(office))
+    if office != name:
+        original = converted(original, name, folder)
+    document = FORMATS[name].parse(original.read_bytes(), ENGLISH_GERMAN)
+    new = folder.parent / f"made-{name}-de" / original.name
+    new.parent.mkdir()
+    new.write_bytes(document.render([Result(upper(one.source)) for one in document.segments]))
+
+    assert converted(new, "pdf", new.parent).read_bytes().startswith(b"%PDF")
+    flat = "fodp" if office == "pptx" else "fods"
+    before, after = (paragraphs(converted(one, flat, one.parent)) for one in (original, new))
+    stays = {"Open", "good", "PN-12", "<number>"}
+    assert after == [one if one in stays else one.upper() for one in before]
+    seen = {"pptx": {"BOATS & NETS", "SAY HELLO.", "12.5"}, "xlsx": {"Open", "good", "TRUE", "LINES"}}
+    assert seen[office] <= set(after)
+
+
+def paragraphs(flat: Path) -> list[str]:
+    """The paragraphs that a reader sees, also results of formulas."""
+    [body] = ElementTree.parse(flat).getroot().iter(f"{{{OFFICE}}}body")
+    return ["".join(one.itertext()) for one in body.iter(f"{{{TEXT}}}p")]

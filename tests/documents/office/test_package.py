@@ -167,7 +167,7 @@ def test_what_is_no_zip_file_is_refused(data: bytes) -> None:
 
 
 def test_an_old_word_file_is_named() -> None:
-    refused(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "old Word format")
+    refused(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "old format of Word")
 
 
 def test_a_word_file_with_a_password_is_named() -> None:

@@ -96,7 +96,7 @@ def translate(
         str | None,
         Flag(
             "lines, text (paragraphs), markdown, html, po, xliff, tmx, srt, vtt, json, yaml, properties, "
-            "android, resx, strings, stringsdict, xcstrings, qt, docx or odt. "
+            "android, resx, strings, stringsdict, xcstrings, qt, docx, pptx, xlsx, odt, odp, ods or epub. "
             "[default: by name; lines for .txt]",
             metavar="FORMAT",
             section="Input and output",

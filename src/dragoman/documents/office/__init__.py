@@ -1,1 +1,1 @@
-"""Word and OpenDocument."""
+"""Zip files of parts: Word, PowerPoint, Excel, OpenDocument and EPUB."""

@@ -149,8 +149,13 @@ def _end(data: bytes) -> tuple[int, int, int]:
     """Where the directory begins and ends, and the number of members."""
     if data.startswith(_OLE):
         if "EncryptedPackage".encode("utf-16-le") in data:
-            raise DataError("the file is encrypted", hint="open it in Word and save it without a password")
-        raise DataError("this is the old Word format", hint="save it as .docx first")
+            raise DataError(
+                "the file is encrypted", hint="open it in its program and save it without a password"
+            )
+        raise DataError(
+            "this is the old format of Word, Excel or PowerPoint",
+            hint="save it as .docx, .xlsx or .pptx first",
+        )
     place = data.rfind(b"PK\5\6", max(0, len(data) - _END.size - 0xFFFF))
     if not data.startswith(b"PK") or place < 0 or place + _END.size > len(data):
         what = "the zip file is incomplete" if data.startswith(b"PK") else "not a zip file, as documents are"
@@ -159,7 +164,7 @@ def _end(data: bytes) -> tuple[int, int, int]:
     if place + _END.size + comment > len(data):
         raise DataError("the zip file is incomplete", hint=_DAMAGED)
     if 0xFFFF in (disk, count) or 0xFFFFFFFF in (size, start):
-        raise DataError("a zip file of the kind zip64", hint="save it again in Word or LibreOffice")
+        raise DataError("a zip file of the kind zip64", hint="save it again in another program")
     if disk or first_disk or here != count or start + size != place:
         raise DataError("the directory of the zip file is damaged", hint=_DAMAGED)
     if count > _MEMBERS:

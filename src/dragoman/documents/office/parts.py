@@ -1,7 +1,8 @@
-"""A document that is a zip file of XML parts: Word and OpenDocument."""
+"""A document that is a zip file of XML parts."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,15 +17,17 @@ from dragoman.documents.office.package import Package
 from dragoman.documents.segment import Code, Content, Result, Segment, dealt, merged
 from dragoman.documents.xml.edits import retag
 from dragoman.documents.xml.pieces import ATTRIBUTE, Element, read_xml, tree, without_collection
-from dragoman.text.xml import escape, forbidden
+from dragoman.text.xml import FORBIDDEN, escape, escape_attribute
 
 _TAGS = 2_000_000  # with less than a kilobyte of memory for each
 _DEEPEST = 20  # paragraphs inside each other, as in text boxes
 _EAST_ASIAN = {"ja", "ko", "zh"}
+_FILE = re.compile(r"\S+\.\w{2,4}|\w:\\.*\.\w{2,4}")  # what programs write for want of a description
+_SIGNATURE = re.compile(r"_xmlsignatures/.+\.xml|META-INF/(?:document)?signatures\.xml")
 _RIGHT_TO_LEFT = {"ar", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"}
 
-Labels = Iterator[tuple[Element, Mapping[str, str]]]
-"""Elements with new values for attributes that they have, named without a namespace."""
+Label = Callable[[str, Element], Iterable[Edit]]
+"""How to name another language in a member, from its text and root."""
 
 Raw = Callable[[Code], str]
 """The XML to write for a code: its text, unless a paragraph inside it is translated too."""
@@ -49,6 +52,21 @@ class Passage:
     nested: dict[str, list[tuple[tuple[int, int], ...]]] = field(default_factory=dict)
     """Text of a code -> for each code with this text, the spans in it that hold other passages."""
     copies: list[Passage] = field(default_factory=list)  # passages with the same text in another place
+    limit: int | None = None  # how many characters its program allows; 0 if the text may not change
+
+
+class Member(Protocol):
+    """A member of the package with segments."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def segments(self) -> Sequence[Segment]: ...
+
+    def render(self, results: Sequence[Result | None]) -> bytes | None:
+        """Return the member with these translations, or None if nothing changes."""
+        ...
 
 
 @dataclass(eq=False)
@@ -58,14 +76,23 @@ class XmlPart:
     name: str
     decoded: Decoded
     passages: list[Passage]
+    kept: list[Segment] = field(default_factory=list)  # whose translations could not be written
+
+    @property
+    def segments(self) -> list[Segment]:
+        return [passage.segment for passage in self.passages]
 
     def render(self, results: Sequence[Result | None]) -> bytes | None:
         """Return the member with these translations, or None if nothing changes."""
+        self.kept.clear()
         changes: list[tuple[Passage, Content]] = []
         for passage, result in zip(self.passages, results, strict=True):
             source = passage.segment.source
             if result is not None and merged(result.content) != source:
                 content = merged((*passage.before, *mend(result.content, source), *passage.after))
+                if passage.limit is not None and _length(content) > passage.limit:
+                    self.kept.append(passage.segment)
+                    continue
                 changes += [(one, content) for one in (passage, *passage.copies)]
         if not changes:
             return None
@@ -101,54 +128,67 @@ def _text(code: Code) -> str:
     return code.text
 
 
+def _length(content: Content) -> int:
+    """How long a content is for programs that count in UTF-16."""
+    shown = [one if isinstance(one, str) else "" if one.pair else one.text for one in content]
+    return len("".join(shown).encode("utf-16-le", "replace")) // 2
+
+
 def escaped(text: str) -> str:
     """Encode a text for XML, without characters that XML cannot hold."""
-    return escape("".join(one for one in text if not forbidden(one)) if forbidden(text) else text)
+    return escape(FORBIDDEN.sub("", text))
 
 
 class OfficeDocument:
-    """A package with its passages, part by part; see `Document`.
+    """A package with its segments, part by part; see `Document`.
 
-    `label` says where a member of a translated document states its language.
+    `labels` are the members of a translated document that state its language.
     """
 
-    def __init__(
-        self, package: Package, parts: Iterable[XmlPart], labelled: str, label: Callable[[Element], Labels]
-    ) -> None:
+    def __init__(self, package: Package, parts: Iterable[Member], labels: Mapping[str, Label]) -> None:
+        if any(map(_SIGNATURE.fullmatch, package.names)):
+            raise DataError(
+                "the file has a digital signature, which no translation can keep",
+                hint="remove the signature in the program that wrote the file, and translate that copy",
+            )
         self._package = package
-        self._parts = [part for part in parts if part.passages]
-        self._labelled = labelled if labelled in package else ""
-        self._label = label
-        self.segments = [passage.segment for part in self._parts for passage in part.passages]
-        if self._labelled:  # an error in it must not wait until all is translated
-            self._relabelled(package.read(labelled))
+        both = [(part, part.segments) for part in parts]
+        self._parts = [(part, len(segments)) for part, segments in both if segments]
+        self._labels = {name: label for name, label in labels.items() if name in package}
+        self.segments = [segment for _, segments in both for segment in segments]
+        self.kept: list[Segment] = []
+        for name in self._labels:  # an error in it must not wait until all is translated
+            self._relabelled(name, package.read(name))
 
     def render(self, results: list[Result | None]) -> bytes:
         """Return the file with these translations. Parts in which nothing changes keep their bytes."""
         changes: dict[str, bytes] = {}
-        for part, own in dealt([(part, len(part.passages)) for part in self._parts], results):
+        self.kept = []
+        for part, own in dealt(self._parts, results):
             if (new := part.render(own)) is not None:
                 changes[part.name] = new
-        if changes and self._labelled:
-            old = changes.get(self._labelled) or self._package.read(self._labelled)
-            changes[self._labelled] = self._relabelled(old)
+            self.kept += getattr(part, "kept", ())
+        for name in self._labels if changes else ():
+            changes[name] = self._relabelled(name, changes.get(name) or self._package.read(name))
         return self._package.replace(changes)
 
-    def _relabelled(self, member: bytes) -> bytes:
-        with _named(self._labelled):
+    def _relabelled(self, name: str, member: bytes) -> bytes:
+        with named(name):
             decoded, root = read_tree(member)
-            edits = []
-            for element, values in self._label(root):
-                names = [name for name, *_ in ATTRIBUTE.findall(element.tag.inside)]
-                new = {name: values[local] for name in names if (local := name.rpartition(":")[2]) in values}
-                edits.append(retag(decoded.text, element.tag, new))
-            return decoded.encode(apply(decoded.text, edits))
+            return decoded.encode(apply(decoded.text, self._labels[name](decoded.text, root)))
+
+
+def relabel(text: str, element: Element, values: Mapping[str, str]) -> Edit:
+    """Set attributes that an element has, named without a namespace."""
+    names = [name for name, *_ in ATTRIBUTE.findall(element.tag.inside)]
+    new = {name: values[local] for name in names if (local := name.rpartition(":")[2]) in values}
+    return retag(text, element.tag, new)
 
 
 def read_member(package: Package, name: str) -> tuple[Decoded, Element]:
     """Return a member as text, and its root element. Errors name the member."""
     data = package.read(name)
-    with _named(name):
+    with named(name):
         return read_tree(data)
 
 
@@ -162,7 +202,7 @@ def read_tree(data: bytes) -> tuple[Decoded, Element]:
 
 
 @contextmanager
-def _named(name: str) -> Iterator[None]:
+def named(name: str) -> Iterator[None]:
     """Put the name of a member before an error in it."""
     try:
         yield
@@ -175,23 +215,51 @@ def title_part(package: Package, name: str) -> XmlPart:
     decoded, root = read_member(package, name)
     passages = []
     for element in root.walk():
-        text = element.plain(decoded.text) if element.name == "title" else ""
-        if text.strip():
-            segment = Segment((text,), "title")
-            passages.append(Passage(segment, element.inner, element.inner_end, _write_plain))
+        if element.name == "title":
+            passages += plain_passage(decoded.text, element, "title")
     return XmlPart(name, decoded, passages)
+
+
+def plain_passage(text: str, element: Element, where: str) -> list[Passage]:
+    """The text of an element as a passage, if it has text and no other elements."""
+    if any(one.name for one in element.children):
+        return []
+    passage = passage_of([element.plain(text)], (), where, (element.inner, element.inner_end), _write_plain)
+    return [passage] if passage else []
 
 
 def _write_plain(content: Content, raw: Raw) -> str:
     return "".join(escaped(one) if isinstance(one, str) else raw(one) for one in content)
 
 
-def find_paragraphs(root: Element, wanted: Callable[[Element], bool], *skipped: str) -> list[Element]:
-    """Return paragraphs in order, without those in elements of the skipped names.
+def attribute_passages(
+    text: str, element: Element, limits: Mapping[str, int | None], where: str
+) -> Iterator[Passage]:
+    """The attributes of these names as passages, with how many characters they may have."""
+    before = element.tag.end - len(element.tag.inside) - 1
+    for found in ATTRIBUTE.finditer(element.tag.inside):
+        start, end = found.span(3 if found[2] is None else 2)
+        plain = element.get(name := found[1].rpartition(":")[2])
+        if name in limits and any(map(str.isalpha, plain)) and not _FILE.fullmatch(plain.strip()):
+            passage = passage_of([plain], (), where, (before + start, before + end), _write_attribute)
+            if passage:
+                passage.limit = limits[name]
+                yield passage
+
+
+def _write_attribute(content: Content, raw: Raw) -> str:
+    plain = "".join(one for one in content if isinstance(one, str))
+    return escape_attribute(FORBIDDEN.sub("", plain)).replace("'", "&apos;")
+
+
+def find_paragraphs(
+    root: Element, wanted: Callable[[Element], bool], skipped: Callable[[Element], bool]
+) -> list[Element]:
+    """Return paragraphs in order, without those in elements that are skipped.
 
     Raises DataError if they lie too deep inside each other.
     """
-    paragraphs = [one for one in root.walk(lambda one: one.name in skipped) if wanted(one)]
+    paragraphs = [one for one in root.walk(skipped) if wanted(one)]
     ends: list[int] = []
     for one in paragraphs:
         while ends and ends[-1] <= one.start:

@@ -1,8 +1,8 @@
-"""A paragraph of Word or DrawingML: runs of text with properties, in and out.
+"""A paragraph of Word or DrawingML, or a string of Excel: runs of text with properties, in and out.
 
-ISO/IEC 29500-1, sections 17.3 (w:p, w:r) and 21.1.2 (a:p, a:r). The style of a run is the XML of its
-properties without the language. The most common style of a paragraph, or of a link in it, is not marked; text
-in another style is enclosed in a pair of codes.
+ISO/IEC 29500-1, sections 17.3 (w:p, w:r), 21.1.2 (a:p, a:r) and 18.4 (si, r). The style of a run is the XML
+of its properties without the language. The most common style of a paragraph, or of a link in it, is not
+marked; text in another style is enclosed in a pair of codes.
 """
 
 from __future__ import annotations
@@ -27,14 +27,19 @@ DRAWING = {
     "http://schemas.openxmlformats.org/drawingml/2006/main",
     "http://purl.oclc.org/ooxml/drawingml/main",
 }
+SHEET = {
+    "http://schemas.openxmlformats.org/spreadsheetml/2006/main",
+    "http://purl.oclc.org/ooxml/spreadsheetml/main",
+}
 _ENCLOSING = {"hyperlink", "ins", "moveTo", "smartTag", "customXml", "dir", "bdo"}
 _CHOSEN = {"dropDownList", "comboBox", "date", "checkbox"}  # content controls without free text
 _SHOWN = {"tab": " ", "ptab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "\u2011"}
 _BREAKS = {"tab", "ptab", "br", "cr"}
-_DROPPED = {"pPr", "rPr", "endParaRPr", "proofErr", "lastRenderedPageBreak"}
+_DROPPED = {"pPr", "rPr", "endParaRPr", "proofErr", "lastRenderedPageBreak", "rPh", "phoneticPr"}
 _LANGUAGE = re.compile(
     r"<\w+:(?:lang|noProof)\b[^<>]*/>|\s(?:lang|altLang|dirty|err|noProof|smtClean)=(?:\"[^\"]*\"|'[^']*')"
 )
+_ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _NO_STYLE = re.compile(r"<(?:\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
 _VISIBLE = re.compile(r"<\w+:(?:u|strike|dstrike|highlight|shd|bdr)\b|\s(?:u|strike)=")  # even of a space
 
@@ -42,10 +47,10 @@ _VISIBLE = re.compile(r"<\w+:(?:u|strike|dstrike|highlight|shd|bdr)\b|\s(?:u|str
 class _Reader(ParagraphReader):
     """The atoms of one paragraph."""
 
-    def __init__(self, text: str, paragraph: Element, starts: Sequence[int]) -> None:
+    def __init__(self, text: str, paragraph: Element, starts: Sequence[int], language: str) -> None:
         super().__init__(text, starts)
         self.prefix = paragraph.prefix(text)
-        self.keep = ' xml:space="preserve"' if paragraph.space in WORD else ""
+        self.space, self.language = paragraph.space, language
         self.atoms: list[RunAtom] = []
         self.run = self.home = 0
 
@@ -60,6 +65,8 @@ class _Reader(ParagraphReader):
             elif one.name in ("fldSimple", "fld", "sdt") or one.name.startswith("oMath"):
                 shown = self._shown(one)
                 self._add(one, "placeholder" if shown.strip() else "empty", shown)
+            elif one.name == "t":  # of a string without runs
+                self._append("text", self.raw(one), self._text_of(one))
             elif one.name and one.name not in _DROPPED:
                 self._add(one, "empty", _SHOWN.get(one.name, ""))
 
@@ -110,9 +117,12 @@ class _Reader(ParagraphReader):
 
     def _text_of(self, element: Element) -> str:
         plain = element.plain(self.text)
+        if element.space in SHEET:
+            return decoded(plain)
         if element.space in WORD and element.get("space") != "preserve":
             plain = plain.strip(" \t\r\n")
-        return re.sub(r"[\t\r\n]", " ", plain)
+        plain = re.sub(r"[\t\r\n]", " ", plain)
+        return plain.replace("_x000B_", "\n") if element.space in DRAWING else plain
 
     def _append(
         self,
@@ -146,7 +156,7 @@ class _Reader(ParagraphReader):
         """Return the content, its codes with their atoms, and how to write it."""
         atoms, self.pair = join_fields(self.prefix, self.atoms, self.pair)
         self.pair = pair_ranges(atoms, self.pair)
-        writer = _Writer(self.prefix, self.keep, _plain_styles(atoms))
+        writer = _Writer(self.prefix, self.space, self.language, _plain_styles(atoms))
         items: list[str | Code] = []
         coded: list[tuple[Code, Atom]] = []
         opened: str | None = None  # the style with a code around it now
@@ -215,12 +225,15 @@ class _Writer:
     """Writes a paragraph."""
 
     prefix: str  # of the names of its elements
-    keep: str  # the attribute that keeps spaces
+    space: str  # their namespace
+    language: str  # that runs of DrawingML state
     plain: dict[int, str]  # pair of a link or the like, 0 of the paragraph -> style of text without codes
     styles: dict[int, str] = field(default_factory=dict)  # pair of a style -> the style
     in_runs: set[str] = field(default_factory=set)  # codes that stand in a run, as a tab does
 
     def __call__(self, content: Content, raw: Raw) -> str:
+        if not self.plain:  # a string of Excel without runs
+            return self._text("".join(one for one in content if isinstance(one, str)))
         parts: list[str] = []
         styles = [self.plain.get(0, "")]
         run: str | None = None  # the style of the run that is open
@@ -230,7 +243,7 @@ class _Writer:
             if style != run and run is not None:
                 parts.append(f"</{self.prefix}r>")
             if style != run and style is not None:
-                parts.append(f"<{self.prefix}r>{style}")
+                parts.append(f"<{self.prefix}r>{self._stated(style)}")
             run = style
 
         for one in content:
@@ -256,19 +269,47 @@ class _Writer:
         return "".join(parts)
 
     def _text(self, text: str) -> str:
-        return f"<{self.prefix}t{self.keep}>{escaped(text)}</{self.prefix}t>"
+        if self.space in SHEET:
+            text = encoded(text)
+        elif self.space in DRAWING:
+            text = text.replace("\n", "_x000B_")
+        keep = "" if self.space in DRAWING else ' xml:space="preserve"'
+        return f"<{self.prefix}t{keep}>{escaped(text)}</{self.prefix}t>"
+
+    def _stated(self, style: str) -> str:
+        """A style with the language of the text."""
+        start = f"<{self.prefix}rPr"
+        if self.space not in DRAWING or (style and not style.startswith(start)):
+            return style
+        return f'{start} lang="{self.language}"{style.removeprefix(start) or "/>"}'
 
 
-def read_paragraph(text: str, paragraph: Element, where: str, starts: Sequence[int]) -> Passage | None:
+def decoded(text: str) -> str:
+    """A string of Excel, where _x000D_ stands for a character (ISO/IEC 29500-1, section 22.9.2.19)."""
+    if "_x" not in text:
+        return text
+    plain = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
+    return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def encoded(text: str) -> str:
+    """A text for Excel, where "_x000D_" is not to stand for a character."""
+    return re.sub(r"_(?=x[0-9A-Fa-f]{4}_)", "_x005F_", text)
+
+
+def read_paragraph(
+    text: str, paragraph: Element, where: str, starts: Sequence[int], language: str
+) -> Passage | None:
     """Return a paragraph as a passage, or None if it has no text.
 
-    `starts` are the places of all paragraphs of the file, for those that lie inside this one.
+    `starts` are the places of all paragraphs of the file, for those that lie inside this one. `language` is
+    that of the translation.
     """
     body = [one for one in paragraph.children if one.name != "pPr"]
     if not body:
         return None
     end = body[-1].start if body[-1].name == "endParaRPr" else paragraph.inner_end
-    reader = _Reader(text, paragraph, starts)
+    reader = _Reader(text, paragraph, starts, language)
     reader.inline(body)
     items, coded, writer = reader.read()
     return passage_of(items, coded, where, (body[0].start, end), writer)

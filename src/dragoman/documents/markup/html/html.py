@@ -16,6 +16,7 @@ from dragoman.documents.markup.html.runs import read_segments
 from dragoman.documents.markup.html.tokens import tokens
 from dragoman.documents.markup.spans import Span, changed_spans, outside, updated
 from dragoman.documents.segment import Code, Content, Result
+from dragoman.text.xml import FORBIDDEN
 
 _DECLARED = re.compile(rb"\s*<\?xml[^>]*?\bencoding\s*=\s*[\"']([A-Za-z][\w.:-]*)")
 _META = re.compile(rb"<meta[^>]*?\bcharset\s*=\s*[\"']?\s*([A-Za-z][\w.:-]*)", re.IGNORECASE)
@@ -40,12 +41,18 @@ class Html:
     """An HTML file whose segments are runs of inline content, and attributes."""
 
     def __init__(
-        self, decoded: Decoded, languages: Languages, declared: bool, ignored: frozenset[str] = frozenset()
+        self,
+        decoded: Decoded,
+        languages: Languages,
+        declared: bool,
+        ignored: frozenset[str] = frozenset(),
+        *,
+        xml: bool = False,
     ) -> None:
         self._decoded = decoded
         self._languages = languages
         self._spaces = "&nbsp;" in decoded.text
-        self._xml = decoded.text.lstrip().startswith("<?xml")
+        self._xml = xml or decoded.text.lstrip().startswith("<?xml")
         found = list(tokens(decoded.text, self._xml))
         self._root = next((one for one in found if one.kind == "start" and one.name == "html"), None)
         # A browser takes a whole file of ASCII that declares no encoding for windows-1252.
@@ -89,7 +96,7 @@ class Html:
         text = text.replace("&", "&amp;") if self._xml else _REFERENCE.sub("&amp;", text)
         text = text.replace(mark, escape) if self._xml else special.sub(escape, text)
         if self._xml:
-            text = text.replace("]]>", "]]&gt;")
+            text = FORBIDDEN.sub("", text.replace("]]>", "]]&gt;"))
         if self._spaces:
             text = text.replace("\u00a0", "&nbsp;")
         encoding = self._characters

@@ -29,6 +29,7 @@ VISIBLE_ATTRIBUTES = frozenset(
     "alt title placeholder aria-label aria-description aria-placeholder aria-roledescription"
     " aria-valuetext".split()
 )
+_PAGES = frozenset(("page-list", "doc-pagelist", "pagebreak", "doc-pagebreak"))  # numbers of printed pages
 _META_NAMES = frozenset(
     "description keywords og:title og:description og:image:alt twitter:title twitter:description"
     " twitter:image:alt".split()
@@ -95,6 +96,8 @@ class _Reader:
         values = {one.name: self._text[one.start : one.end].strip().lower() for one in token.attributes}
         if "translate" in values and values["translate"] in ("yes", "no", ""):
             return values["translate"] != "no"
+        if not _PAGES.isdisjoint(f"{values.get('epub:type', '')} {values.get('role', '')}".split()):
+            return False
         return False if "notranslate" in values.get("class", "").split() else None
 
     def _stays(self, token: HtmlToken, wanted: bool, own: bool | None, inside: int) -> bool:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dragoman.base.errors import DataError
 from dragoman.documents.formats import Languages
-from dragoman.documents.office.odt import parse
+from dragoman.documents.office.opendocument import parse
 from dragoman.documents.segment import Code, Content, Result, text_of
 from tests.documents.office.office_files import (
     ENGLISH_GERMAN,
@@ -374,3 +374,104 @@ def test_an_encrypted_file_is_named() -> None:
     )
     with pytest.raises(DataError, match="encrypted"):
         parse(odt("", parts={"META-INF/manifest.xml": manifest, "content.xml": "\0secret"}), ENGLISH_GERMAN)
+
+
+# Presentations and spreadsheets
+
+
+def cell(text: str, attributes: str = ' office:value-type="string"') -> str:
+    return f"<table:table-cell{attributes}><text:p>{text}</text:p></table:table-cell>"
+
+
+def sheet(*cells: str, more: str = "") -> bytes:
+    return odt(f"<table:table>{''.join(cells)}</table:table>{more}", kind="spreadsheet")
+
+
+def kept(data: bytes) -> list[str]:
+    """The texts that are not written although they were translated."""
+    document = parse(data, ENGLISH_GERMAN)
+    document.render([Result(("x",)) for _ in document.segments])
+    return [text_of(one.source) for one in document.kept]
+
+
+def test_only_text_of_cells_is_translated() -> None:
+    data = sheet(
+        cell("One boat"),
+        cell("5 m", ' office:value-type="float" office:value="5"'),
+        cell("Total", ' table:formula="of:=[.A1]" office:value-type="string"'),
+        cell("PN-12"),
+        cell("Some", ' office:value-type="other"'),
+        cell("Two", ' table:number-columns-repeated="3"'),
+        "<table:table-cell><office:annotation><text:p>A note</text:p></office:annotation></table:table-cell>",
+    )
+    assert sources(data) == ["One boat", "Some", "Two"]
+
+
+def test_cells_that_repeat_their_text_change_in_both_places() -> None:
+    attribute = ' office:value-type="string" office:string-value="{}"'
+    data = sheet(
+        cell("One &amp; two", attribute.format("One &amp; two")), cell("One", attribute.format("Other"))
+    )
+    assert kept(data) == ["One"]
+    assert cell("ONE &amp; TWO", attribute.format("ONE &amp; TWO")) in unpacked(
+        in_upper_case(data), "content.xml"
+    )
+
+
+def test_what_a_spreadsheet_compares_stays() -> None:
+    more = (
+        '<table:filter-condition table:value="Wood"/><table:data-pilot-member table:name="Ann"/>'
+        '<table:content-validation table:condition="is-in-list(&quot;Yes&quot;;&quot;No&quot;)"/>'
+        '<table:table-cell table:formula="of:=IF([.A1]=&quot;open&quot;;1;2)"/>'
+    )
+    data = sheet(*map(cell, ("Open", "Wood", "Ann", "Yes", "Maybe")), more=more)
+    assert kept(data) == ["Open", "Wood", "Ann", "Yes"]
+    assert kept(odt(paragraph("Open"), parts={"content.xml": unpacked(data, "content.xml")})) == []
+
+
+def frame_of(text: str, kind: str = "") -> str:
+    attribute = f" presentation:{kind}" if kind else ""
+    return f"<draw:frame{attribute}><draw:text-box><text:p>{text}</text:p></draw:text-box></draw:frame>"
+
+
+def test_pages_with_notes_descriptions_and_footers() -> None:
+    prompt = frame_of("Click to edit", 'class="title"') + frame_of("Confidential")
+    data = odt(
+        '<presentation:footer-decl presentation:name="f">Our harbour</presentation:footer-decl><draw:page>'
+        "<draw:frame><svg:title>A map</svg:title><svg:desc>Of &amp; all</svg:desc><draw:image/></draw:frame>"
+        + frame_of("The boats", 'class="title"')
+        + frame_of("Click here", 'placeholder="true"')
+        + f"<presentation:notes>{frame_of('Say it')}</presentation:notes></draw:page>",
+        parts={"styles.xml": odf_xml("office:document-styles", prompt)},
+        kind="presentation",
+    )
+    assert sources(data) == ["Our harbour", "A map", "Of & all", "The boats", "Say it", "Confidential"]
+    new = unpacked(in_upper_case(data), "content.xml")
+    assert "<svg:title>A MAP</svg:title><svg:desc>OF &amp; ALL</svg:desc>" in new
+
+
+def test_descriptions_inside_a_paragraph() -> None:
+    picture = "<draw:frame><svg:title>{}</svg:title></draw:frame>"
+    data = odt(paragraph("One ", picture.format("A map"), "boat"))
+    assert sources(data) == ["One [e]boat", "A map"]
+    assert body(in_upper_case(data)) == paragraph("ONE ", picture.format("A MAP"), "BOAT")
+
+
+def test_charts_have_titles() -> None:
+    inside = (
+        '<c:title xmlns:c="chart"><text:p>{}</text:p></c:title><table:table-cell office:value-type="string">'
+        "<text:p>{}</text:p><draw:g><svg:desc>Sheet.A1:Sheet.A9</svg:desc></draw:g></table:table-cell>"
+    )
+    name, root = "Object 1/content.xml", "office:document-content"
+    data = odt(paragraph("One"), parts={name: odf_xml(root, inside.format("Sales", "East"))})
+    assert sources(data) == ["One", "Sales", "East"]
+    assert unpacked(in_upper_case(data), name) == odf_xml(root, inside.format("SALES", "EAST"))
+
+
+def test_the_title_of_the_document_in_a_text_stays() -> None:
+    assert sources(odt(paragraph("See ", "<text:title>Boats</text:title>", " again"))) == ["See [p] again"]
+
+
+def test_signed_documents_are_refused() -> None:
+    with pytest.raises(DataError, match="digital signature"):
+        parse(odt("", parts={"META-INF/documentsignatures.xml": "<a/>"}), ENGLISH_GERMAN)

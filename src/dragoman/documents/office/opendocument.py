@@ -1,4 +1,7 @@
-"""OpenDocument text: paragraphs and headings, headers, footers, notes, text boxes, and the title.
+"""OpenDocument: texts, presentations, spreadsheets and drawings.
+
+Paragraphs, headers, footers, notes, text boxes, descriptions of pictures, charts, and the title. Of cells
+only text counts, no numbers and no results of formulas; what formulas compare with cells stays.
 
 Comments are not translated, nor is deleted text of tracked changes. ISO/IEC 26300; OASIS OpenDocument 1.3.
 """
@@ -6,32 +9,49 @@ Comments are not translated, nor is deleted text of tracked changes. ISO/IEC 263
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import same
+from dragoman.documents.edits import Decoded, Edit
 from dragoman.documents.formats import Languages
+from dragoman.documents.office.cells import Compared, is_text
 from dragoman.documents.office.inside import Atom, ParagraphReader, check_depth_of_inline, pair_ranges
 from dragoman.documents.office.package import Package
 from dragoman.documents.office.parts import (
-    Labels,
     OfficeDocument,
     Passage,
     Raw,
     XmlPart,
+    attribute_passages,
     escaped,
     find_paragraphs,
     passage_of,
+    plain_passage,
     read_member,
+    relabel,
     script,
     title_part,
 )
-from dragoman.documents.segment import Code, Content
-from dragoman.documents.xml.pieces import Element, unescape
+from dragoman.documents.segment import Code, Content, text_of
+from dragoman.documents.xml.pieces import Element, unescape, without_collection
 
-_KINDS = "application/vnd.oasis.opendocument."
+_KIND = re.compile(r"application/vnd\.oasis\.opendocument\.(?:text|presentation|spreadsheet|graphics)\b")
 _TEXT = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
+_SVG = "urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"
+_PRESENTATION = "urn:oasis:names:tc:opendocument:xmlns:presentation:1.0"
+_PLAIN = {  # elements of text without others in it
+    *((_SVG, "title"), (_SVG, "desc"), (_PRESENTATION, "header-decl"), (_PRESENTATION, "footer-decl"))
+}
+_PROMPTS = {"title", "subtitle", "outline", "notes", "text", "graphic", "object", "chart", "table", "page"}
+_NUMBERS = {"float", "percentage", "currency", "date", "time", "boolean"}
+_COMPARED = {
+    ("filter-condition", "value"),
+    ("filter-set-item", "value"),
+    ("data-pilot-field", "source-field-name"),
+    ("data-pilot-member", "name"),
+}
 _SPACES = 100  # that one text:s stands for; more are a code
 _ENCLOSING = {"span", "a", "meta", "content-control"}
 _DROPPED = {"soft-page-break"}
@@ -39,36 +59,93 @@ _WITHOUT_PLACE = {"note", "script", "hidden-text", "hidden-paragraph"}  # not wo
 _NOISE = re.compile(r"rsid$|^(?:language|country|script|rfc-language-tag)(?:-asian|-complex)?$")
 
 
+@without_collection()
 def parse(data: bytes, languages: Languages) -> OfficeDocument:
-    """Read an OpenDocument text. Raises DataError if it is damaged, encrypted, unsafe or not OpenDocument."""
+    """Read an OpenDocument file. Raises DataError if it is damaged, encrypted, unsafe or of another kind."""
     package = Package(data)
     kind = package.read("mimetype").decode("ascii", "replace").strip() if "mimetype" in package else ""
-    if not kind.startswith(f"{_KINDS}text"):
+    if not _KIND.match(kind):
+        what = f", but {kind[:80]!r}" if kind else ""
         raise DataError(
-            f"not an OpenDocument text{f', but {kind[:80]!r}' if kind else ''}",
-            hint="give an .odt file",
+            f"not a text, presentation or spreadsheet of OpenDocument{what}",
+            hint="give a file such as .odt, .odp or .ods",
         )
     manifest = "META-INF/manifest.xml"
     if manifest in package and b"encryption-data" in package.read(manifest):
         raise DataError("the file is encrypted", hint="save it without a password")
-    parts = [_part(package, "content.xml", "")]
-    if "styles.xml" in package:
-        parts.append(_part(package, "styles.xml", "styles.xml, "))
+    contents = [name for name in package.names if name.endswith("/content.xml")]  # of charts
+    parts = []
+    compared = Compared()
+    for name in ("content.xml", *contents, *(["styles.xml"] if "styles.xml" in package else ())):
+        decoded, root = read_member(package, name)
+        if "spreadsheet" in kind:
+            _compare(root, compared)
+        parts.append(_part(name, decoded, root, "" if name == "content.xml" else f"{name}, "))
+    for part in parts if "spreadsheet" in kind else ():
+        part.passages = [one for one in part.passages if is_text(text_of(one.segment.source))]
+        for passage in part.passages if part.name != "styles.xml" else ():
+            if compared.has(text_of(passage.segment.source)):
+                passage.limit = 0
     if "meta.xml" in package:
         parts.append(title_part(package, "meta.xml"))
-    return OfficeDocument(package, parts, "styles.xml", lambda root: _label(root, languages))
+    return OfficeDocument(package, parts, {"styles.xml": lambda text, root: _label(text, root, languages)})
 
 
-def _part(package: Package, name: str, where: str) -> XmlPart:
-    decoded, root = read_member(package, name)
-    paragraphs = find_paragraphs(root, _is_paragraph, "tracked-changes", "annotation")
+def _compare(root: Element, compared: Compared) -> None:
+    """Note what formulas, filters and pivot tables compare with cells."""
+    for one in root.walk():
+        for name, value in one.attributes.items():
+            local = name.rpartition("}")[2]
+            if local in ("formula", "condition"):
+                compared.add_formula(value)
+            elif (one.name, local) in _COMPARED:
+                compared.add(value)
+
+
+def _part(name: str, decoded: Decoded, root: Element, where: str) -> XmlPart:
+    skipped = {"content.xml": _is_left_out, "styles.xml": _is_left_out_of_master}.get(
+        name, _is_left_out_of_chart
+    )
+    paragraphs = find_paragraphs(
+        root, lambda one: _is_paragraph(one) or (one.space, one.name) in _PLAIN, skipped
+    )
     starts, styles = [one.start for one in paragraphs], _styles(root)
-    passages = []
+    cells = [one for one in root.walk(skipped) if one.get("string-value")]
+    repeating = {one.start: cell for cell in cells for one in cell.children if _is_paragraph(one)}
+    passages: list[Passage] = []
     for number, one in enumerate(paragraphs, 1):
+        if (one.space, one.name) in _PLAIN:
+            passages += plain_passage(decoded.text, one, f"{where}paragraph {number}")
+            continue
         reader = _Reader(decoded.text, starts, styles)
         passage = reader.passage(one, f"{where}paragraph {number}")
+        if passage and one.start in repeating:
+            _repeat(decoded.text, passage, repeating[one.start])
         passages += [passage] if passage else []
     return XmlPart(name, decoded, passages)
+
+
+def _repeat(text: str, passage: Passage, cell: Element) -> None:
+    """Have a cell that repeats its text in an attribute repeat the translation, or keep the text."""
+    passage.copies += attribute_passages(text, cell, {"string-value": None}, "")
+    if [one.segment.source for one in passage.copies] != [passage.segment.source]:
+        passage.copies, passage.limit = [], 0
+
+
+def _is_left_out(element: Element) -> bool:
+    """Whether text stays: that of comments and of deletions, and of cells that hold no text of their own."""
+    if element.name in ("table-cell", "covered-table-cell"):
+        return bool(element.get("formula")) or element.get("value-type") in _NUMBERS
+    return element.name in ("tracked-changes", "annotation") or element.get("placeholder") == "true"
+
+
+def _is_left_out_of_master(element: Element) -> bool:
+    prompt = element.name in ("frame", "custom-shape") and element.get("class") in _PROMPTS
+    return prompt or _is_left_out(element)
+
+
+def _is_left_out_of_chart(element: Element) -> bool:
+    return element.name == "desc" or _is_left_out(element)  # there it names cells
 
 
 def _is_paragraph(element: Element) -> bool:
@@ -214,7 +291,7 @@ class _Writer:
         return first + (f'<{self.prefix}s {self.prefix}c="{more}"/>' if more else "")
 
 
-def _label(root: Element, languages: Languages) -> Labels:
+def _label(text: str, root: Element, languages: Languages) -> Iterator[Edit]:
     """Name the language of the text, by default and where a style states the one translated from."""
     primary, _, region = languages.target.partition("-")
     kind = script(languages.target, "", "-asian", "-complex")
@@ -223,4 +300,4 @@ def _label(root: Element, languages: Languages) -> Labels:
         for one in style.children if style.name in ("style", "default-style") else ():
             stated = one.get(f"language{kind}")
             if style.name == "default-style" or same(stated, languages.source):
-                yield one, values
+                yield relabel(text, one, values)

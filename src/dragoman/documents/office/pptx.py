@@ -1,0 +1,45 @@
+"""PowerPoint: slides with their tables, charts, diagrams and pictures, notes, and what masters show.
+
+Comments are not translated, nor are prompts of layouts and the labels that a chart takes from its workbook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dragoman.base.languages import same
+from dragoman.documents.edits import Edit
+from dragoman.documents.formats import Languages
+from dragoman.documents.office.ooxml import DRAWN, Parts
+from dragoman.documents.office.package import Package
+from dragoman.documents.office.parts import OfficeDocument, relabel
+from dragoman.documents.xml.pieces import Element, without_collection
+
+_MAIN = (
+    r"application/vnd\.(?:openxmlformats-officedocument\.presentationml|ms-powerpoint)"
+    r"\.(?:presentation|template|slideshow)(?:\.macroEnabled)?\.main\+xml"
+)
+
+
+@without_collection()
+def parse(data: bytes, languages: Languages) -> OfficeDocument:
+    """Read a PowerPoint file. Raises DataError if it is damaged, encrypted, unsafe or not PowerPoint."""
+    package = Package(data)
+    found = Parts(package, _MAIN, "PowerPoint presentation", ".pptx", languages.target)
+    parts = found.read("presentationml.slide+xml", "presentationml.notesSlide+xml", *DRAWN)
+    for name in found.named("presentationml.slideLayout+xml", "presentationml.slideMaster+xml"):
+        parts.append(found.part(name, f"{name.rpartition('/')[2]}, ", _is_prompt))
+    parts += found.titles()
+
+    def label(text: str, root: Element) -> Iterator[Edit]:
+        for one in root.walk():
+            if one.name == "defRPr" and same(one.get("lang"), languages.source):
+                yield relabel(text, one, {"lang": languages.target})
+
+    return OfficeDocument(package, parts, dict.fromkeys(found.main, label))
+
+
+def _is_prompt(element: Element) -> bool:
+    """Whether a shape of a layout is the place of another on the slides, which show no text of it."""
+    properties = [each for one in element.children if one.name.startswith("nv") for each in one.children]
+    return any(one.name == "nvPr" and one.child("ph") is not None for one in properties)

@@ -1,0 +1,173 @@
+"""Excel: text of cells, shapes and charts, descriptions of pictures, messages and printed headers.
+
+Numbers, dates, formulas and names of sheets stay. So do the texts that formulas, filters, lists, tables and
+pivot tables compare with cells, and comments. ISO/IEC 29500-1, section 18.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dragoman.documents.edits import Decoded, Edit, decode_file
+from dragoman.documents.formats import Languages
+from dragoman.documents.markup.inline import has_words
+from dragoman.documents.office.cells import Compared, is_text
+from dragoman.documents.office.ooxml import DRAWN, Parts
+from dragoman.documents.office.package import Package
+from dragoman.documents.office.parts import (
+    OfficeDocument,
+    Passage,
+    Raw,
+    XmlPart,
+    attribute_passages,
+    escaped,
+    named,
+    passage_of,
+    read_member,
+    read_tree,
+)
+from dragoman.documents.office.runs import decoded, encoded, read_paragraph
+from dragoman.documents.segment import Code, Content, full_text, text_of
+from dragoman.documents.xml.edits import retag
+from dragoman.documents.xml.pieces import Element, unescape, without_collection
+
+_MAIN = (
+    r"application/vnd\.(?:openxmlformats-officedocument\.spreadsheetml\.(?:sheet|template)"
+    r"|ms-excel\.(?:sheet|template)\.macroEnabled)\.main\+xml"
+)
+_SHEETS = [f"spreadsheetml.{name}+xml" for name in ("worksheet", "chartsheet", "dialogsheet")]
+_COMPARING = [f"spreadsheetml.{name}+xml" for name in ("table", "pivotCacheDefinition")]
+_NAME = r"<(?:\w+:)?"
+_FORMULA = re.compile(
+    _NAME + r"(?:f|formula[12]?|definedName|calculatedColumnFormula|totalsRowFormula)\b[^<>]*>([^<]+)<"
+)
+_COMPARED = re.compile(
+    _NAME + r"(?:(?:filter|customFilter)\b[^<>]*?\sval|s\b[^<>]*?\sv|cfRule\b[^<>]*?\stext"
+    r"|(?:tableColumn|cacheField)\b[^<>]*?\sname|tableColumn\b[^<>]*?\stotalsRowLabel)=[\"']([^<>\"']*)"
+)
+_SHARED = re.compile(_NAME + r"c\b([^<>]*)>\s*<(?:\w+:)?v>\s*(\d{1,9})\s*</")
+_CELL = re.compile(r"\sr=[\"']([A-Z]{1,3}\d{1,7})[\"']")
+_OWN_TEXT = re.compile(
+    _NAME + r"(?:(?:is|headerFooter|dataValidation|hyperlink)\b|c\b[^<>]*\st=[\"']str[\"'])"
+)
+_LONGEST = 32_767  # characters of a cell
+_LONGEST_HEADER = 255
+_MESSAGES = {"promptTitle": 32, "prompt": 255, "errorTitle": 32, "error": 225, "tooltip": 255}
+_HEADERS = {f"{which}{what}" for which in ("odd", "even", "first") for what in ("Header", "Footer")}
+_HEADER_CODE = re.compile(r"&(?:\"[^\"]*\"|K(?:[\dA-Fa-f]{6}|\d\d[+-]\d{3})|\d{1,3}|.)", re.DOTALL)
+_SHOWN = {"P": "1", "N": "1", "D": "1", "T": "1", "F": "A", "A": "A", "Z": "A"}  # for a page number and so on
+
+
+@without_collection()
+def parse(data: bytes, languages: Languages) -> OfficeDocument:
+    """Read an Excel workbook. Raises DataError if it is damaged, encrypted, unsafe or not Excel."""
+    package = Package(data)
+    found = Parts(package, _MAIN, "Excel workbook", ".xlsx", languages.target)
+    compared = Compared()
+    places: dict[int, str] = {}  # number of a shared string -> its first cell
+    sheets: list[tuple[str, Decoded, Element]] = []
+    for name in (*found.named(*_SHEETS, *_COMPARING), *found.main):
+        member = package.read(name)
+        with named(name):
+            text = decode_file(member).text
+            _compare(text, compared)
+            _place(text, f"{name.rpartition('/')[2]}, ", places)
+            if _OWN_TEXT.search(text):
+                sheets.append((name, *read_tree(member)))
+    parts = []
+    for name in found.named("spreadsheetml.sharedStrings+xml"):
+        strings, root = read_member(package, name)
+        items = [one for one in root.children if one.name == "si"]
+        other = f"{name.rpartition('/')[2]}, string "
+        where = [places.get(number, f"{other}{number + 1}") for number in range(len(items))]
+        read = [read_paragraph(strings.text, *both, (), "") for both in zip(items, where, strict=True)]
+        parts.append(XmlPart(name, strings, [each for one in read for each in _text(one, compared)]))
+    for name, sheet, root in sheets:
+        own = _sheet(sheet.text, root, f"{name.rpartition('/')[2]}, ", compared)
+        parts.append(XmlPart(name, sheet, sorted(own, key=lambda one: one.start)))
+    parts += [*found.read("officedocument.drawing+xml", *DRAWN), *found.titles()]
+    return OfficeDocument(
+        package, parts, dict.fromkeys(found.main if compared.formulas else (), _recalculate)
+    )
+
+
+def _compare(text: str, compared: Compared) -> None:
+    """Note the texts that a part compares with cells."""
+    for found in _FORMULA.finditer(text):
+        compared.add_formula(unescape(found[1]))
+    for found in _COMPARED.finditer(text):
+        compared.add(decoded(unescape(found[1])))
+
+
+def _place(text: str, where: str, places: dict[int, str]) -> None:
+    for found in _SHARED.finditer(text):
+        if 't="s"' in found[1] and (cell := _CELL.search(found[1])):
+            places.setdefault(int(found[2]), f"{where}cell {cell[1]}")
+
+
+def _recalculate(text: str, root: Element) -> Iterator[Edit]:
+    """Have formulas computed again when the file is opened, because their results may hold old texts."""
+    if (calculation := root.child("calcPr")) is not None:
+        yield retag(text, calculation.tag, {"fullCalcOnLoad": "1"})
+
+
+def _text(passage: Passage | None, compared: Compared) -> Iterator[Passage]:
+    """The passage of a cell, unless it has no words or is a key."""
+    plain = text_of(passage.segment.source) if passage else ""
+    if passage and is_text(plain):
+        passage.limit = 0 if compared.has(plain) else _LONGEST
+        yield passage
+
+
+def _sheet(text: str, root: Element, where: str, compared: Compared) -> Iterator[Passage]:
+    """What a sheet holds besides its cells of shared strings."""
+    for one in root.walk():
+        if one.name == "c":
+            place, value = f"{where}cell {one.get('r')}", one.child("v")
+            if inline := one.child("is"):
+                yield from _text(read_paragraph(text, inline, place, (), ""), compared)
+            elif one.get("t") == "str" and value and not one.child("f"):
+                span = value.inner, value.inner_end
+                passage = passage_of([decoded(value.plain(text))], (), place, span, _write_value)
+                yield from _text(passage, compared)
+        elif one.name in _HEADERS:
+            yield from _header(text, one, f"{where}{one.name}")
+        elif one.name in ("dataValidation", "hyperlink"):
+            place = f"{where}cell {one.get('sqref') or one.get('ref')}"
+            yield from attribute_passages(text, one, _MESSAGES, place)
+
+
+def _write_value(content: Content, raw: Raw) -> str:
+    return escaped(encoded(full_text(content)))
+
+
+def _header(text: str, element: Element, where: str) -> Iterator[Passage]:
+    """A printed header or footer, where &P is the page number and &L begins the left part."""
+    items: list[str | Code] = []
+    done, plain = 0, element.plain(text)
+    for found in _HEADER_CODE.finditer(plain):
+        items.append(plain[done : found.start()])
+        done, kind = found.end(), found[0][1:].upper()
+        if kind == "&":
+            items.append("&")
+        elif kind in _SHOWN:
+            items.append(Code(escaped(found[0]), "placeholder", shown=_SHOWN[kind]))
+        else:
+            items.append(Code(escaped(found[0]), "empty", breaks=kind in ("L", "C", "R")))
+    items.append(plain[done:])
+    passage = passage_of(items, (), where, (element.inner, element.inner_end), _write_header)
+    if passage and has_words(passage.segment.source):
+        passage.limit = _LONGEST_HEADER
+        yield passage
+
+
+def _write_header(content: Content, raw: Raw) -> str:
+    parts: list[str] = []
+    for one in content:
+        if isinstance(one, str):
+            size = parts and re.search(r"&amp;\d+$", parts[-1]) and one[:1].isdigit()
+            parts.append((" " if size else "") + escaped(one.replace("&", "&&")))
+        else:
+            parts.append(raw(one))
+    return "".join(parts)
