@@ -190,11 +190,28 @@ CASES = [
     Case(
         "markdown",
         "markdown",
-        b"---\ntitle: x\n---\n# The *old* boat\n\nSee [the map][map] `code` and\n"
+        b"---\ntitle: The boat\ndate: 2026-01-02\n---\n# The *old* boat\n\nSee [the map][map] `code` and\n"
         b"![a picture](a.png) <b>now</b>.\n\n"
-        b"| Name | Age |\n|---|---|\n| Ann | 5 nets |\n\n```\nx = 1\n```\n\n> - quoted\n\n[map]: /m\n",
-        8,
-        kept=("---\ntitle: x\n---\n", "](a.png)", "[map]: /m", "x = 1", "> - ", "|---|---|", "`code`"),
+        b"| Name | Age |\n|---|---|\n| Ann | 5 nets |\n\n```\nx = 1\n```\n\n> - quoted\n\n[map]: /m\n\n"
+        b'<p align="left">A <b>net</b> &amp;\n<img alt="ropes" src="r.png"></p>\n\n!!! note "The tide"\n'
+        b"    Of [[Port|the port]] {{< tide >}}\n",
+        13,
+        kept=(
+            "---\ntitle: ",
+            "date: 2026-01-02\n---\n",
+            "](a.png)",
+            '<p align="left">',
+            'src="r.png"',
+            "</p>",
+            "{{< tide >}}",
+            "[[Port|",
+            "!!! note",
+            "[map]: /m",
+            "x = 1",
+            "> - ",
+            "|---|---|",
+            "`code`",
+        ),
         hostile=test_markdown.HOSTILE,
         files=test_markdown.FILES.map(str.encode),
         small=("", "\n", "---\n"),

@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from dragoman.documents.markup.html.tokens import tokens as html_tokens
 from dragoman.documents.markup.lines import TextLine, lines
-from dragoman.documents.markup.markdown.rules import parser
+from dragoman.documents.markup.markdown.front import FrontValue, front_matter, front_values
+from dragoman.documents.markup.markdown.rules import ALERT, parser
 from dragoman.text.width import columns
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-_FRONT = re.compile(
-    r"(---|\+\+\+)[ \t]*\n(?=\s*(?:[\w\"'.-]+[ \t]*[:=]|#|\1))(?:.*\n)*?(?:\1|\.\.\.)[ \t]*(?:\n|\Z)"
-)
 # In a line of a paragraph: the definition of a term, also as other readers define it.
 _TERM = re.compile(r":[ \t]+|\[\^[^\[\]\s]+\]:[ \t]*")
 _REFERENCE = re.compile(r"\[(?!\^)[^\[\]]+\]:[ \t]*\S+(?:[ \t]+[\"'(].*)?")
@@ -31,7 +30,7 @@ class Block:
     file.
     """
 
-    kind: Literal["paragraph", "heading", "cell"]
+    kind: Literal["paragraph", "heading", "cell", "html"]
     text: str
     places: list[tuple[int, int]]
     prefix: str = ""  # before the second row and all later ones
@@ -51,24 +50,34 @@ class Parsed:
     blocks: list[Block]
     references: dict[str, Any]
     structure: list[tuple[str, ...]]  # see `read_blocks`
+    front: list[FrontValue]
 
 
 def read_blocks(text: str) -> Parsed:
     """Read a file. The structure is the types and levels of all blocks, and the text of those that stay."""
     rows = list(lines(text))
     plain = "\n".join(text[row.start : row.end] for row in rows)
-    front = _FRONT.match(plain)
-    if front is not None:  # as many empty lines, so that the numbers of lines stay
-        plain = "\n" * front.group().count("\n") + plain[front.end() :]
+    front = front_matter(plain)
+    values = list(front_values(text, rows[: front.count("\n")]))
+    plain = "\n" * front.count("\n") + plain[len(front) :]  # so that the numbers of lines stay
     env: dict[str, Any] = {}
     tokens = parser().parse(plain, env)
     reader = _Reader(text, plain, rows)
     references = env.get("references", {})
     structure: list[tuple[str, ...]] = [
-        (one.type, one.tag, str(one.level), "" if one.type == "inline" else one.content) for one in tokens
+        (one.type, one.tag, str(one.level), _outline(one.type, one.content)) for one in tokens
     ]
     structure.append(tuple(sorted(references)))
-    return Parsed([block for block in reader.blocks(tokens) if block.text], references, structure)
+    blocks = [block for block in reader.blocks(tokens) if block.text]
+    return Parsed(blocks, references, structure, values)
+
+
+def _outline(kind: str, content: str) -> str:
+    """The part of a block that stays: of HTML, the tags."""
+    if kind != "html_block":
+        return "" if kind == "inline" else content
+    found = html_tokens(content, False)
+    return " ".join(one.kind + one.name for one in found if one.kind not in ("text", "comment"))
 
 
 class _Reader:
@@ -84,15 +93,19 @@ class _Reader:
         for place, token in enumerate(tokens):
             if token.type == "tr_open":
                 column = 0
-            if token.type != "inline" or token.map is None:
+            if token.map is not None and "title" in token.meta:
+                start, end = (self._in_file(at, token.map[0]) for at in token.meta["title"])
+                yield Block("heading", self._text[start:end], [(0, start)])
+            if token.type not in ("inline", "html_block") or token.map is None:
                 continue
             parent = tokens[place - 1]
             first = token.map[0]
-            begins = [
-                self._rows[line].start + start - self._starts[line]
-                for line, start in enumerate(token.meta["starts"], first)
-            ]
-            if parent.type in ("th_open", "td_open"):
+            begins = [self._in_file(start, line) for line, start in enumerate(token.meta["starts"], first)]
+            if token.type == "html_block":
+                rows = enumerate(begins, first)
+                part = [(line, begin, self._text[begin : self._rows[line].end]) for line, begin in rows]
+                yield replace(self._block(part), kind="html")
+            elif parent.type in ("th_open", "td_open"):
                 yield self._cell(begins[0], self._rows[first].end, column)
                 column += 1
             elif parent.type == "heading_open" and parent.markup.startswith("#"):
@@ -101,6 +114,10 @@ class _Reader:
                     yield Block("heading", token.content, [(0, place)])
             else:
                 yield from self._paragraphs(first, begins, token.content)
+
+    def _in_file(self, place: int, line: int) -> int:
+        """The place in the file of a place in a line of `plain`."""
+        return self._rows[line].start + place - self._starts[line]
 
     def _paragraphs(self, first: int, begins: list[int], expected: str) -> Iterator[Block]:
         """The rows of a paragraph. A definition behind a term is one of its own."""
@@ -115,8 +132,9 @@ class _Reader:
             if line > first and _REFERENCE.fullmatch(raw.rstrip()):
                 parts.append([])
                 continue
-            if term is not None:
+            if term is not None or (line == first + 1 and ALERT.match(found[0][1])):
                 parts.append([])
+            if term is not None:
                 begin, raw = begin + term.end(), raw[term.end() :]
             parts[-1].append((line, begin, raw))
         for part in filter(None, parts):

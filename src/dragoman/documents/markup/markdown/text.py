@@ -24,7 +24,7 @@ _LINE_START = re.compile(
     r"|(\d{1,9})([.)])(?=\s|\Z)"
 )
 _GLUED = re.compile(r"[-+*=#>|:~`<!?\x02]|\d{1,9}[.)]\Z|\$\$")
-_GLUED_CODES = ("<", "{", "```", "~", "!", "$$", "[^")
+_GLUED_CODES = ("<", "{", "```", "~", "!", "$$", "[^", "[[")
 _HEADING_END = re.compile(r"(?<!\S)#+\Z")
 _TAGS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
 _MARK = re.compile(r"[\x00\x02]\x01*")
