@@ -17,6 +17,7 @@ from dragoman.documents.segment import Document
 from tests.documents.apple import test_strings, test_stringsdict, test_xcstrings
 from tests.documents.markup.html import test_html
 from tests.documents.markup.markdown import test_markdown
+from tests.documents.markup.rst import test_rst
 from tests.documents.office import office_files as office
 from tests.documents.office import test_docx, test_opendocument
 from tests.documents.strings import test_android, test_json, test_resx, test_yaml
@@ -215,6 +216,34 @@ CASES = [
         hostile=test_markdown.HOSTILE,
         files=test_markdown.FILES.map(str.encode),
         small=("", "\n", "---\n"),
+        bad=(_NOT_UTF8,),
+    ),
+    Case(
+        "rst",
+        "rst",
+        b".. For the sign.\n\nThe harbour\n===========\n\n.. image:: a.png\n   :alt: A map of 2 nets\n\n"
+        b"The *old* boat of `the harbour`_ leaves `at five <t.html>`_, with\n``x = 1`` and [1]_ nets::\n\n"
+        b"    x = 1\n\n- One boat\n\n  1. Two\n\n:param n: Three nets\n\n"
+        b"+-------+--------+\n| Name  | A rope |\n+=======+========+\n"
+        b"| Ann   | 5 nets |\n+-------+--------+\n\n"
+        b".. note:: The tide\n   :name: n\n\n   Comes in.\n\n.. raw:: html\n\n   <b>\n\n.. [1] Of people\n",
+        13,
+        kept=(
+            ".. image:: a.png\n   :alt: ",
+            "<t.html>`_",
+            "``x = 1``",
+            "::\n\n    x = 1\n",
+            ":param n: ",
+            ".. [1] ",
+            "+=======",
+            ".. note:: ",
+            "   :name: n\n",
+            ".. raw:: html\n\n   <b>\n",
+        ),
+        hostile=test_rst.HOSTILE,
+        files=test_rst.FILES.map(str.encode),
+        seen=lambda data: test_rst.tree(data.decode()),
+        small=("", "\n", "..", "::", "=", "|", "- ", "+-+\n| |\n+-+", "= =", "*", "\\", ".. a::", ":a:"),
         bad=(_NOT_UTF8,),
     ),
     Case(

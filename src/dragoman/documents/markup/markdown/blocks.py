@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from dragoman.documents.markup.block import Block
 from dragoman.documents.markup.html.tokens import tokens as html_tokens
 from dragoman.documents.markup.lines import TextLine, lines
 from dragoman.documents.markup.markdown.front import FrontValue, front_matter, front_values
@@ -20,27 +20,6 @@ if TYPE_CHECKING:
 # In a line of a paragraph: the definition of a term, also as other readers define it.
 _TERM = re.compile(r":[ \t]+|\[\^[^\[\]\s]+\]:[ \t]*")
 _REFERENCE = re.compile(r"\[(?!\^)[^\[\]]+\]:[ \t]*\S+(?:[ \t]+[\"'(].*)?")
-
-
-@dataclass(frozen=True)
-class Block:
-    """The inline content of a block, without the marks of containers.
-
-    Its rows are separated by line feeds in `text`. Pairs in `places` say: text[a] is the character b of the
-    file.
-    """
-
-    kind: Literal["paragraph", "heading", "cell", "html"]
-    text: str
-    places: list[tuple[int, int]]
-    prefix: str = ""  # before the second row and all later ones
-    line_end: str = "\n"
-    width: int = 0  # columns from the first to the last one of its lines; 0 if it is one line
-
-    def place(self, offset: int) -> int:
-        """The place in the file of a character of the text."""
-        own, file = self.places[bisect_right(self.places, (offset, 1 << 62)) - 1]
-        return file + offset - own
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from dragoman.documents.edits import Decoded, Edit
 from dragoman.documents.formats import Languages
+from dragoman.documents.markup.block import Block
 from dragoman.documents.markup.html.elements import BLOCK, VOID, extents
 from dragoman.documents.markup.html.html import Html
 from dragoman.documents.markup.html.tokens import HtmlToken, tokens
-from dragoman.documents.markup.markdown.blocks import Block
 from dragoman.documents.markup.spans import Span
 from dragoman.documents.segment import Content, Result
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dragoman.documents.edits import Decoded, Edit, apply, decode_file
 from dragoman.documents.formats import Languages
+from dragoman.documents.markup.block import Block, Change, accepted, filed
 from dragoman.documents.markup.html.html import Html
 from dragoman.documents.markup.inline import Item, content, has_words, paired, trimmed
 from dragoman.documents.markup.lines import lines
-from dragoman.documents.markup.markdown.blocks import Block, read_blocks
+from dragoman.documents.markup.markdown.blocks import read_blocks
 from dragoman.documents.markup.markdown.html_blocks import HtmlBlocks
 from dragoman.documents.markup.markdown.inline import alt_text, read_inline
 from dragoman.documents.markup.markdown.text import Place, ways_to_write, written_alt
@@ -25,7 +26,6 @@ from dragoman.documents.markup.spans import Span, changed_spans, updated
 from dragoman.documents.segment import Code, Content, Result, Segment, full_text
 
 _TAG = re.compile(r"<[a-z]")  # not of a component: its properties stay
-_MOST_CHECKS = 300  # of the structure; after them, the remaining translations are not taken
 
 
 @dataclass(frozen=True)
@@ -43,20 +43,6 @@ class _Texts:
     @property
     def spans(self) -> list[Span]:
         return ([self.main] if self.main else []) + self.inside
-
-
-@dataclass
-class _Change:
-    """The ways to write changed segments, the best first, and the one that is tried."""
-
-    segments: list[Segment]
-    ways: Iterator[list[Edit]]
-    edits: list[Edit] = field(default_factory=list)
-
-    def advance(self) -> bool:
-        """Try the next way, if there is one."""
-        self.edits = next(self.ways, [])
-        return bool(self.edits)
 
 
 class Markdown:
@@ -88,11 +74,11 @@ class Markdown:
         changes = [change for one in self._texts for change in self._changes(one, new)]
         for value, result in zip(self._parsed.front, results, strict=False):
             if edits := list(value.edits(text, [result])):
-                changes.append(_Change([*value.segments], iter([edits])))
+                changes.append(Change([*value.segments], iter([edits])))
         for number, written, edit in self._html.edits(new):
-            way = [_filed(self._parsed.blocks[number], edit)]
-            changes.append(_Change([span.segment for span in written], iter([way])))
-        edits, self.kept = _Check(text, self._parsed.structure).accept(changes)
+            way = [filed(self._parsed.blocks[number], edit)]
+            changes.append(Change([span.segment for span in written], iter([way])))
+        edits, self.kept = accepted(text, lambda new: read_blocks(new).structure, changes)
         return self._decoded.encode(apply(text, edits))
 
     def _read(self, block: Block) -> _Texts:
@@ -130,7 +116,7 @@ class Markdown:
     def _where(self, place: int) -> str:
         return f"line {bisect_right(self._starts, place)}"
 
-    def _changes(self, one: _Texts, new: dict[int, Content]) -> Iterator[_Change]:
+    def _changes(self, one: _Texts, new: dict[int, Content]) -> Iterator[Change]:
         """The changes of a block. Those inside codes are part of the change of the text around them."""
         main = one.main if id(one.main) in new else None
         inner, written = [], []
@@ -142,14 +128,14 @@ class Markdown:
                 inner.append(ways[0])
                 written.append(span.segment)
             else:
-                yield _Change([span.segment], iter([[_filed(one.block, edit)] for edit in ways]))
+                yield Change([span.segment], iter([[filed(one.block, edit)] for edit in ways]))
         if main is not None and one.place is not None:
             parts = updated(one.block.text, main, new[id(main)], inner)
-            yield _Change([main.segment, *written], self._ways(one.place, parts))
+            yield Change([main.segment, *written], self._ways(one.place, parts))
 
     def _ways(self, place: Place, parts: Content) -> Iterator[list[Edit]]:
         for text in ways_to_write(parts, place, self._parsed.references):
-            yield [_filed(place.block, Edit(place.start, place.end, text))]
+            yield [filed(place.block, Edit(place.start, place.end, text))]
 
     def _ways_inside(self, span: Span, parts: Content) -> Iterator[str]:
         if not span.items:
@@ -183,49 +169,3 @@ def _core(items: Sequence[Item], text: str) -> Sequence[Item]:
             if items[start].start < core[0].start:
                 core = paired(items[start : place + 1])
     return core
-
-
-def _filed(block: Block, edit: Edit) -> Edit:
-    """An edit of the text of a block as one of the file, with the marks of containers before each line."""
-    if block.kind == "cell":
-        new = edit.new.replace("\n", " ").replace("|", "\\|")
-    else:
-        new = edit.new.replace("\n", block.line_end + block.prefix)
-    return Edit(block.place(edit.start), block.place(edit.end - 1) + 1, new)
-
-
-class _Check:
-    """Takes the changes after which a file has the same structure as before."""
-
-    def __init__(self, text: str, structure: list[tuple[str, ...]]) -> None:
-        self._text = text
-        self._structure = structure
-        self._checks = 0
-
-    def accept(self, changes: Sequence[_Change]) -> tuple[list[Edit], list[Segment]]:
-        """Return the edits, and the segments that no way of writing fits."""
-        started = [change for change in changes if change.advance()]
-        taken = self._taken(started, [])
-        edits = [edit for change in taken for edit in change.edits]
-        fit = {id(change) for change in taken}
-        return edits, [one for change in changes if id(change) not in fit for one in change.segments]
-
-    def _taken(self, changes: Sequence[_Change], before: Sequence[_Change]) -> list[_Change]:
-        """Those of the changes that fit, given the ones before them. Halves the list until each one fits."""
-        if not changes or self._fits([*before, *changes]):
-            return [*changes]
-        if len(changes) > 1:
-            half = len(changes) // 2
-            first = self._taken(changes[:half], before)
-            return [*first, *self._taken(changes[half:], [*before, *first])]
-        while changes[0].advance():
-            if self._fits([*before, *changes]):
-                return [*changes]
-        return []
-
-    def _fits(self, changes: Sequence[_Change]) -> bool:
-        self._checks += 1
-        if self._checks > _MOST_CHECKS:
-            return False
-        edits = [edit for change in changes for edit in change.edits]
-        return read_blocks(apply(self._text, edits)).structure == self._structure
