@@ -26,7 +26,7 @@ _LINE = re.compile(
     r"|:{3,}.*"  # fenced divisions
     r"|-{1,}8<-{1,}.*"  # snippets of PyMdown
     r"|\[TOC\]|\[\[_TOC_\]\]"
-    r"|\{/\*(?:[^*]|\*(?!/\}))*+\*/\}|</?[A-Z][\w.]*+(?:\s[^<>]*+)?>"  # comments and components of MDX
+    r"|\{/\*(?:[^*]|\*(?!/\}))*+\*/\}|\([\w:. -]+\)="  # comments of MDX, targets of MyST
     r"|<[a-z]+\s[^<>]*\bmarkdown\b[^<>]*>"  # of Kramdown
     r"|(?:!!!|\?\?\?\+?)[ \t].*|===[!+]?[ \t]*\".*"  # admonitions and tabs
 )
@@ -45,6 +45,7 @@ _JSX_BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}+\}){0,200}+\}){0,200}+\}"
 _JSX = re.compile(
     rf"<[A-Za-z][\w.-]*+(?:\s++(?:[\w:-]++(?:=(?:\"[^\"]*+\"|'[^']*+'|{_JSX_BRACES}))?|{_JSX_BRACES}))*+\s*+/?>"
 )
+_COMPONENT = re.compile(rf"(?:</[A-Z][\w.]*+\s*+>|(?=<[A-Z]){_JSX.pattern})[ \t]*")
 _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("template", re.compile(_TEMPLATE)),
     ("attributes", re.compile(r"\{[:#.][^{}\n]*\}")),
@@ -63,7 +64,7 @@ ALERT = re.compile(r"\[![A-Za-z]+\][-+]?")  # of GitHub and Obsidian, at the sta
 _FIRST = re.compile(rf"\[[ xX]\](?=[ \t])|{ALERT.pattern}")  # a task
 _NOTES = (
     "note|tip|hint|info|important|success|question|warning|caution|attention|danger|error|failure|bug|todo|seealso"
-    "|example|quote|cite|abstract|summary|tldr|details|dropdown|admonition|topic|sidebar|card|tab-item|tab|secondary"
+    "|example|quote|cite|abstract|summary|tldr|details|dropdown|admonition|topic|sidebar|(?:grid-item-)?card|tab-item|tab|secondary"
 )
 # The title of a block, in quotes, in brackets, or behind its name.
 _TITLES = (
@@ -202,7 +203,11 @@ def _opaque(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         while after < end and not state.isEmpty(after):
             after += 1
     elif _LINE.fullmatch(line) is None:
-        return False
+        place = state.bMarks[start] + state.tShift[start]
+        tag = _COMPONENT.match(state.src, place) if line[:1] == "<" else None
+        if tag is None or state.src[tag.end() : tag.end() + 1] not in ("", "\n"):
+            return False
+        after = start + 1 + tag.group().rstrip().count("\n")
     if after <= start:
         return False
     if not silent:
