@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dragoman.documents.edits import Edit, apply
+from dragoman.documents.markup.lines import TextLine
 from dragoman.documents.segment import Segment
+from dragoman.text.width import columns
 
+Kind = Literal["paragraph", "heading", "cell", "html", "plain"]
 _MOST_CHECKS = 300  # of the structure; after them, the remaining translations are not taken
 
 
@@ -21,7 +24,7 @@ class Block:
     file.
     """
 
-    kind: Literal["paragraph", "heading", "cell", "html", "plain"]
+    kind: Kind
     text: str
     places: list[tuple[int, int]]
     prefix: str = ""  # before the second row and all later ones
@@ -32,6 +35,21 @@ class Block:
         """The place in the file of a character of the text."""
         own, file = self.places[bisect_right(self.places, (offset, 1 << 62)) - 1]
         return file + offset - own
+
+
+def block_of(kind: Kind, text: str, parts: Sequence[tuple[TextLine, int, str]]) -> Block:
+    """The block of some lines of a file, with the places and the texts of their content."""
+    places, size = [], 0
+    for _, begin, raw in parts:
+        places.append((size, begin))
+        size += len(raw) + 1
+    whole, first = "\n".join(raw for _, _, raw in parts), parts[0][0]
+    line_end = text[first.end : first.next]
+    if len(parts) == 1:
+        return Block(kind, whole, places, line_end=line_end)
+    prefix = text[parts[1][0].start : parts[1][1]]
+    width = max(columns(text[line.start : begin] + raw.rstrip()) for line, begin, raw in parts)
+    return Block(kind, whole, places, prefix, line_end, width)
 
 
 def filed(block: Block, edit: Edit) -> Edit:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dragoman.documents.markup.block import Block
+from dragoman.documents.markup.block import Block, block_of
 from dragoman.documents.markup.html.tokens import tokens as html_tokens
 from dragoman.documents.markup.lines import TextLine, lines
 from dragoman.documents.markup.markdown.front import FrontValue, front_matter, front_values
 from dragoman.documents.markup.markdown.rules import ALERT, parser
-from dragoman.text.width import columns
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -82,8 +81,8 @@ class _Reader:
             begins = [self._in_file(start, line) for line, start in enumerate(token.meta["starts"], first)]
             if token.type == "html_block":
                 rows = enumerate(begins, first)
-                part = [(line, begin, self._text[begin : self._rows[line].end]) for line, begin in rows]
-                yield replace(self._block(part), kind="html")
+                part = [(self._rows[n], begin, self._text[begin : self._rows[n].end]) for n, begin in rows]
+                yield block_of("html", self._text, part)
             elif parent.type in ("th_open", "td_open"):
                 yield self._cell(begins[0], self._rows[first].end, column)
                 column += 1
@@ -105,7 +104,7 @@ class _Reader:
         found = [(begin, self._text[begin:end]) for begin, end in zip(begins, ends, strict=True)]
         if "".join(expected.split()) != "".join("".join(raw for _, raw in found).split()):
             return  # such as a NUL, which a reader shows as another character
-        parts: list[list[tuple[int, int, str]]] = [[]]
+        parts: list[list[tuple[TextLine, int, str]]] = [[]]
         for line, (begin, raw) in enumerate(found, first):
             term = _TERM.match(raw) if line > first else None
             if line > first and _REFERENCE.fullmatch(raw.rstrip()):
@@ -115,23 +114,9 @@ class _Reader:
                 parts.append([])
             if term is not None:
                 begin, raw = begin + term.end(), raw[term.end() :]
-            parts[-1].append((line, begin, raw))
+            parts[-1].append((self._rows[line], begin, raw))
         for part in filter(None, parts):
-            yield self._block(part)
-
-    def _block(self, part: Sequence[tuple[int, int, str]]) -> Block:
-        places, size = [], 0
-        for _, begin, raw in part:
-            places.append((size, begin))
-            size += len(raw) + 1
-        text = "\n".join(raw for _, _, raw in part)
-        if len(part) == 1:
-            return Block("paragraph", text, places)
-        line, begin, _ = part[1]
-        row = self._rows[line - 1]
-        width = max(columns(self._text[self._rows[one].start : at] + raw.rstrip()) for one, at, raw in part)
-        prefix = self._text[self._rows[line].start : begin]
-        return Block("paragraph", text, places, prefix, self._text[row.end : row.next], width)
+            yield block_of("paragraph", self._text, part)
 
     def _cell(self, start: int, end: int, column: int) -> Block:
         """The text of a cell. A bar in it has a backslash in the file, which does not belong to the text."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dragoman.documents.markup.block import Block
+from dragoman.documents.markup.block import Block, block_of
 from dragoman.documents.markup.lines import TextLine, lines
 from dragoman.documents.markup.rst.tables import SIMPLE, Table, read_table
 from dragoman.text.width import columns
@@ -300,21 +300,10 @@ class RstBlocks:
         parts = parts if parts[-1] else parts[:-1]
         if not parts:
             return
-        places, size = [], 0
-        for number, part in zip(numbers, parts, strict=False):
-            places.append((size, self._begins[number]))
-            size += len(part) + 1
-        row = self._rows[numbers[0]]
-        if len(parts) == 1:
-            self.blocks.append(Block(kind, parts[0], places, line_end=self._text[row.end : row.next]))
-            return
-        below = numbers[1]
-        prefix = self._text[self._rows[below].start : self._begins[below]]
-        wide = max(
-            columns(self._text[self._rows[one].start : self._rows[one].end].rstrip()) for one in numbers
-        )
-        end = self._text[row.end : row.next]
-        self.blocks.append(Block(kind, "\n".join(parts), places, prefix, end, wide))
+        shown = [
+            (self._rows[one], self._begins[one], part) for one, part in zip(numbers, parts, strict=False)
+        ]
+        self.blocks.append(block_of(kind, self._text, shown))
 
     def _table(self, number: int, end: int) -> None:
         self._fresh = False
@@ -326,9 +315,7 @@ class RstBlocks:
             return
         shape = [one if isinstance(one, str) else str(len(one)) for one in table.rows]
         self.structure.append(("table", *shape))
-        start, row = self._begins[number], self._rows[number]
-        prefix = " " * self._cols[number]
-        if end > number + 1:
-            prefix = self._text[self._rows[number + 1].start : self._begins[number + 1]]
-        last, line_end = self._rows[end - 1].end, self._text[row.end : row.next]
-        self.blocks.append(TableBlock(table, number, start, last, prefix, line_end))
+        first, second = self._rows[number], self._rows[min(number + 1, end - 1)]
+        prefix, line_end = self._text[second.start :][:inset], self._text[first.end : first.next]
+        end_place = self._rows[end - 1].end
+        self.blocks.append(TableBlock(table, number, self._begins[number], end_place, prefix, line_end))
