@@ -241,8 +241,6 @@ CASES = [
             ".. raw:: html\n\n   <b>\n",
         ),
         hostile=test_rst.HOSTILE,
-        files=test_rst.FILES.map(str.encode),
-        seen=lambda data: test_rst.tree(data.decode()),
         small=("", "\n", "..", "::", "=", "|", "- ", "+-+\n| |\n+-+", "= =", "*", "\\", ".. a::", ":a:"),
         bad=(_NOT_UTF8,),
     ),

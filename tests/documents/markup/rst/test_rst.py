@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import io
+import time
 
 import pytest
 from docutils import nodes
 from docutils.core import publish_doctree
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.documents.markup.rst.blocks import RstBlocks
@@ -37,26 +38,14 @@ def reads_alike(new: str, old: str) -> None:
 
 
 HOSTILE = (
-    *("*a " * 3000, "`a " * 3000, "``a " * 3000, "**" * 3000, "|a " * 3000, "a_ " * 3000, "a-" * 3000 + "_"),
-    *(
-        "- " * 500 + "x",
-        "[a]" * 3000,
-        "\\" * 3001,
-        "`a <b>" * 3000,
-        ":a:" * 3000,
-        "a\n " * 3000,
-        "|\n" * 3000,
-    ),
-    *("".join(" " * n + "a\n" for n in range(300)), "+-+\n" * 1000, "= =\n" * 1000, "a::\n\n" * 1000),
-    *(
-        ".. note::\n" * 1000,
-        ".. a\n" * 2000,
-        "1. a\n" * 2000,
-        ":a: b\n" * 2000,
-        "-a " * 2000,
-        "a\n=\n" * 1000,
-    ),
-    *("+-" * 1000 + "+\n" + "|" * 2000, "<" * 3000, "`" * 3000, ("a" * 50 + ".") * 500, "- a\n\n" * 1000),
+    *("*a " * 2000, "`a " * 2000, "a-" * 3000 + "_", "- " * 500 + "x", "`a <b>" * 2000, "a\n " * 1000),
+    *("".join(" " * n + "a\n" for n in range(300)), "a::\n\n" * 500, "1. a\n" * 1000, "|\n" * 1000),
+)
+LONGER = (
+    *("``a " * 3000, "**" * 3000, "|a " * 3000, "a_ " * 3000, "[a]" * 3000, "\\" * 3001, ":a:" * 3000),
+    *("+-+\n" * 1000, "= =\n" * 1000, ".. note::\n" * 1000, ".. a\n" * 2000, ":a: b\n" * 2000, "-a " * 2000),
+    *("a\n=\n" * 1000, "+-" * 1000 + "+\n" + "|" * 2000, "<" * 3000, "`" * 3000, ("a" * 50 + ".") * 500),
+    *("- a\n\n" * 1000, "====\n" * 2000, "   :a: b\n" * 1000, ".. _a:\n" * 1000, "a  b\n" * 2000),
 )
 WORDS = [
     *(
@@ -148,75 +137,96 @@ MARKUP = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "segments"),
-    [
-        ("One\n===\n\n---\nTwo\n---\n\nThree\nfour\n\n----\n\nFive\n", ["One", "Two", "Three four", "Five"]),
-        ("- One\n  two\n\n  three\n- four\n\n  #. five\n", ["One two", "three", "four", "five"]),
-        ("1. One\n2. Two\n\nA. one does\nnot count\n", ["One", "Two", "A. one does not count"]),
-        ("One : class\n    Two\n\n    three\n", ["One", "Two", "three"]),
-        (
-            ":orphan:\n:Author: Ann\n:Abstract: Of boats\n\nOne\n\n:a b: two\n  three\n",
-            ["Of boats", "One", "two three"],
-        ),
-        ("-a, --all=X  One\n              two\n/V  three\n--long\n    four\n", ["One two", "three", "four"]),
-        ("| One\n| two\n  three\n|\n| four\n", ["One", "two three", "four"]),
-        ("One\n\n  Two\n\n    Three\n\n  -- Ann\n", ["One", "Two", "Three", "Ann"]),
-        (
-            "One::\n\n  code\n\n  code\n\nTwo ::\n\n> code\n\n::\n\n  code\n\nThree:\n\n>>> code\n1\n",
-            ["One", "Two", "Three:"],
-        ),
-        (
-            ".. a comment\n   here\n\n..\n\n.. _a: b\n.. __: c\n__ d\n\n.. [1] One\n.. [#a] Two\n   three\n",
-            ["One", "Two three"],
-        ),
-        (".. |a| replace:: One\n.. |b| image:: c\n   :alt: Two\n", ["One", "Two"]),
-        (
-            ".. note:: One\n   two\n\n   three\n\n.. tip::\n   :class: a\n\n   four\n",
-            ["One two", "three", "four"],
-        ),
-        (".. topic:: One\n   :class: a\n\n   Two::\n\n      code\n", ["One", "Two"]),
-        (".. versionadded:: 3.2\n   One\n.. deprecated:: 1 Two\n", ["One", "Two"]),
-        (
-            ".. figure:: a.png\n   :alt: One\n      two\n   :width: 3\n\n   Three\n\n   Four\n",
-            ["One two", "Three", "Four"],
-        ),
-        (".. py:function:: a(b)\n   :noindex:\n\n   One\n\n   :param b: two\n", ["One", "two"]),
-        (".. toctree::\n   :caption: One\n\n   a\n   Two <b>\n", ["One", "Two"]),
-        (".. glossary::\n\n   term\n      One\n", ["One"]),
-        (".. list-table:: One\n   :widths: 1 2\n\n   * - two\n     - three\n", ["One", "two", "three"]),
-        (
-            ".. code-block:: a\n\n   b\n\n.. automodule:: a\n   :members:\n\n.. a::\n   b\n",
-            [],
-        ),
-        ("+----+------+\n| One| - two|\n+----+------+\n|    | 3    |\n+----+------+\n", ["One", "two"]),
-        (
-            "===  =====\nOne  two\n===  =====\na    b\n     c\n\n\\    d\n===  =====\n",
-            ["One", "two", "a", "b c", "d"],
-        ),
-        ("+-----+---+\n| One | a |\n+-----+---+\n| two     |\n+---------+\n", []),
-        ("== ==\none\n-----\na  b\n== ==\n", []),
-        ("a *b c* **d** ``e f`` *g h\n", ["a ⟨*⟩b c⟨*⟩ ⟨**⟩d⟨**⟩ ⟨``e f``⟩ ⟨*⟩g h"]),
-        (
-            "a `b <c>`_ `d`_ `e`__ f_ `g <h_>`_ i\n",
-            ["a ⟨`⟩b⟨ <c>`_⟩ ⟨`⟩d⟨ <d_>`__⟩ ⟨`⟩e⟨`__⟩ ⟨f_⟩ ⟨`⟩g⟨ <h_>`_⟩ i"],
-        ),
-        (
-            "a :ref:`b <c>` :doc:`d` :code:`e` `f` `g`:sup: :strong:`h` i\n",
-            ["a ⟨:ref:`⟩b⟨ <c>`⟩ ⟨:doc:`d`⟩ ⟨:code:`e`⟩ ⟨`f`⟩ ⟨`g`:sup:⟩ ⟨:strong:`⟩h⟨`⟩ i"],
-        ),
-        ("a |b| [1]_ [CIT]_ _`c d` x\n", ["a ⟨|b|⟩ ⟨[1]_⟩ ⟨[CIT]_⟩ ⟨_`c d`⟩ x"]),
-        ('2 * 3 ** 4 a*b* "*" (*) c_d \\*e\\* a\\ *b*\\ c\n', ['2 * 3 ** 4 a*b* "*" (*) c_d *e* a⟨*⟩b⟨*⟩c']),
-        ("**All of it**\n", ["All of it"]),
-    ],
-)
+SEGMENTS: list[tuple[str, list[str]]] = [
+    ("One\n===\n\n---\nTwo\n---\n\nThree\nfour\n\n----\n\nFive\n", ["One", "Two", "Three four", "Five"]),
+    ("- One\n  two\n\n  three\n- four\n\n  #. five\n", ["One two", "three", "four", "five"]),
+    ("1. One\n2. Two\n\nA. one does\nnot count\n", ["One", "Two", "A. one does not count"]),
+    ("One : class\n    Two\n\n    three\n", ["One", "Two", "three"]),
+    (
+        ":orphan:\n:Author: Ann\n:Abstract: Of boats\n\nOne\n\n:a b: two\n  three\n",
+        ["Of boats", "One", "two three"],
+    ),
+    ("-a, --all=X  One\n              two\n/V  three\n--long\n    four\n", ["One two", "three", "four"]),
+    ("| One\n| two\n  three\n|\n| four\n", ["One", "two three", "four"]),
+    ("One\n\n  Two\n\n    Three\n\n  -- Ann\n", ["One", "Two", "Three", "Ann"]),
+    (
+        "One::\n\n  code\n\n  code\n\nTwo ::\n\n> code\n\n::\n\n  code\n\nThree:\n\n>>> code\n1\n",
+        ["One", "Two", "Three:"],
+    ),
+    (
+        ".. a comment\n   here\n\n..\n\n.. _a: b\n.. __: c\n__ d\n\n.. [1] One\n.. [#a] Two\n   three\n",
+        ["One", "Two three"],
+    ),
+    (".. |a| replace:: One\n.. |b| image:: c\n   :alt: Two\n", ["One", "Two"]),
+    (
+        ".. note:: One\n   two\n\n   three\n\n.. tip::\n   :class: a\n\n   four\n",
+        ["One two", "three", "four"],
+    ),
+    (".. topic:: One\n   :class: a\n\n   Two::\n\n      code\n", ["One", "Two"]),
+    (".. versionadded:: 3.2\n   One\n.. deprecated:: 1 Two\n", ["One", "Two"]),
+    (
+        ".. figure:: a.png\n   :alt: One\n      two\n   :width: 3\n\n   Three\n\n   Four\n",
+        ["One two", "Three", "Four"],
+    ),
+    (".. py:function:: a(b)\n   :noindex:\n\n   One\n\n   :param b: two\n", ["One", "two"]),
+    (".. toctree::\n   :caption: One\n\n   a\n   Two <b>\n", ["One", "Two"]),
+    (".. glossary::\n\n   term\n      One\n", ["One"]),
+    (".. list-table:: One\n   :widths: 1 2\n\n   * - two\n     - three\n", ["One", "two", "three"]),
+    (
+        ".. code-block:: a\n\n   b\n\n.. automodule:: a\n   :members:\n\n.. a::\n   b\n",
+        [],
+    ),
+    ("+----+------+\n| One| - two|\n+----+------+\n|    | 3    |\n+----+------+\n", ["One", "two"]),
+    (
+        "===  =====\nOne  two\n===  =====\na    b\n     c\n\n\\    d\n===  =====\n",
+        ["One", "two", "a", "b c", "d"],
+    ),
+    ("+-----+---+\n| One | a |\n+-----+---+\n| two     |\n+---------+\n", []),
+    ("== ==\none\n-----\na  b\n== ==\n", []),
+    ("a *b c* **d** ``e f`` *g h\n", ["a ⟨*⟩b c⟨*⟩ ⟨**⟩d⟨**⟩ ⟨``e f``⟩ ⟨*⟩g h"]),
+    (
+        "a `b <c>`_ `d`_ `e`__ f_ `g <h_>`_ i\n",
+        ["a ⟨`⟩b⟨ <c>`_⟩ ⟨`⟩d⟨ <d_>`__⟩ ⟨`⟩e⟨`__⟩ ⟨f_⟩ ⟨`⟩g⟨ <h_>`_⟩ i"],
+    ),
+    (
+        "a :ref:`b <c>` :doc:`d` :code:`e` `f` `g`:sup: :strong:`h` i\n",
+        ["a ⟨:ref:`⟩b⟨ <c>`⟩ ⟨:doc:`d`⟩ ⟨:code:`e`⟩ ⟨`f`⟩ ⟨`g`:sup:⟩ ⟨:strong:`⟩h⟨`⟩ i"],
+    ),
+    ("a |b| [1]_ [CIT]_ _`c d` x\n", ["a ⟨|b|⟩ ⟨[1]_⟩ ⟨[CIT]_⟩ ⟨_`c d`⟩ x"]),
+    ('2 * 3 ** 4 a*b* "*" (*) c_d \\*e\\* a\\ *b*\\ c\n', ['2 * 3 ** 4 a*b* "*" (*) c_d *e* a⟨*⟩b⟨*⟩c']),
+    ("**All of it**\n", ["All of it"]),
+]
+
+
+@pytest.mark.parametrize(("text", "segments"), SEGMENTS)
 def test_segments(text: str, segments: list[str]):
     assert sources("rst", text) == segments
     comes_back("rst", text.encode())
     assert translated("rst", text, lambda one: one) == text
-    reads_alike(
-        translated("rst", text, lambda one: one + "x y z" if any(map(str.isalpha, one)) else one), text
-    )
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("text", [text for text, _ in SEGMENTS])
+def test_docutils_reads_alike(text: str):
+    new = translated("rst", text, lambda one: one + "x y z" if any(map(str.isalpha, one)) else one)
+    reads_alike(new, text)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("text", [pytest.param(text, id=text[:10]) for text in LONGER])
+def test_hostile_files_are_read_in_time(text: str):
+    start = time.process_time()
+    comes_back("rst", text.encode())
+    assert time.process_time() - start < 20
+
+
+@pytest.mark.thorough
+@settings(max_examples=30, deadline=None)
+@given(FILES)
+def test_docutils_reads_any_file_alike(text: str):
+    comes_back("rst", text.encode())
+    if not tree(text)[1]:
+        reads_alike(translated("rst", text), text)
 
 
 PLACES = (
@@ -321,6 +331,7 @@ def test_segments_name_their_lines():
 
 
 @pytest.mark.thorough
+@settings(max_examples=30, deadline=None)
 @given(FILES, st.lists(st.sampled_from(MARKUP), min_size=1))
 def test_any_edit_keeps_the_blocks(text: str, markup: list[str]):
     document = parse("rst", text)
