@@ -299,6 +299,14 @@ def test_markup_does_not_nest():
     assert with_results("rst", text, (source[1], source[5], " b", source[3])) == "``x`` **b**\n"
 
 
+def test_a_link_around_nothing_shows_its_target():
+    text = "See `the map <m.html>`_, `old map`_ and :ref:`the pier <pier>` here.\n\n.. _old map: m\n"
+    codes = [one for one in parse("rst", text).segments[0].source if isinstance(one, Code)]
+    new = with_results("rst", text, ("Hier", *codes))
+    assert new.startswith("Hier\\ `<m.html>`_\\ `<old map_>`__\\ :ref:`pier`")
+    assert tree(new) == tree(text)
+
+
 def test_tables_grow():
     text = "+----+----+\n| ab | cd |\n|    |    |\n|    | e  |\n+====+====+\n| *f*| 5  |\n+----+----+\n"
     new = with_results("rst", text, ("水の上",), ("long word",))

@@ -37,6 +37,7 @@ _ESCAPES = (
     re.compile(r"[\\*`|]|(?<=\w)_(?!\w)|_(?=`)|(?<=\])_|:(?=:|\Z|\s)"),
     re.compile(r"[\\*`|_:\[\]<>]"),
 )
+_NO_TEXT = re.compile(r"\s*<(.+)>`(_?_?)", re.DOTALL)
 _MARK = re.compile(r"[\x00\x02]\x01*")
 
 
@@ -109,7 +110,8 @@ def _marked(text: str, start: re.Match[str], end: re.Match[str], shared: frozens
             close == "`_" and name_of(target["text"] if target else "") in shared
         )
         if close == "`_" and not target and not kept:  # the name of a target, which stays
-            kept, tail = "<" in name or "\\" in name, f" <{name}_>`__"
+            kept, tail = "\\" in name, f" <{name}_>`__"
+        kept = kept or (name.startswith("<") and name.endswith(">"))  # it shows its target
     if kept:
         yield Item(start.start(), until, Code(text[start.start() : until], "placeholder"))
         return
@@ -143,8 +145,8 @@ def ways_to_write(new: Content, block: Block, start: int, end: int, shared: froz
     before = content([item for item in items if item.end <= start])
     cut = [item if item.start >= end else Item(end, item.end, text[end : item.end]) for item in items]
     after = content([item for item in cut if item.end > end])
-    new = hugged(new, None, ("*", "**"))
-    for parts in dict.fromkeys((new, hugged(merged(_unnested(new)), None, ("*", "**")))):
+    ways = (new, (*_unnested(hugged(new, None, ("*", "**"))),))
+    for parts in dict.fromkeys(merged(_textless(hugged(way, None, ("*", "**")))) for way in ways):
         expected = essence((*before, *parts, *after))
         for level in (_PLAIN, _ESCAPED, _WHOLLY_ESCAPED):
             for width in dict.fromkeys((block.width, 0)):
@@ -177,6 +179,23 @@ def _unnested(parts: Content) -> Iterator[str | Code]:
             yield from (close, one)
         else:
             yield one
+
+
+def _textless(parts: Content) -> Iterator[str | Code]:
+    """Links around nothing as links without a text, which show the name or the address of their target."""
+    after = iter([*parts[1:], ""])
+    skip = False
+    for one in parts:
+        close = next(after)
+        target = _NO_TEXT.fullmatch(close.text) if isinstance(close, Code) and close.kind == "close" else None
+        if isinstance(one, Code) and one.kind == "open" and one.text != "*" and target is not None:
+            shown = target[1] if len(one.text) > 1 else f"<{target[1]}>"
+            yield Code(f"{one.text}{shown}`{target[2]}", "placeholder")
+            skip = True
+        elif not skip:
+            yield one
+        else:
+            skip = False
 
 
 def _laid_out(parts: Content, block: Block, start: int, end: int, level: int, width: int) -> str:
