@@ -91,6 +91,22 @@ def trimmed(items: Sequence[Item]) -> list[Item]:
     return paired(items[start : end + 1])
 
 
+def core_of(items: Sequence[Item], text: str) -> Sequence[Item]:
+    """The items of a segment: not those at the ends, unless a link has to get the label that its text was."""
+    core = trimmed(items)
+    for place, item in enumerate(items):
+        if isinstance(item.what, Code) and item.what.kind == "close" and core and item.start >= core[-1].end:
+            if item.what.text == text[item.start : item.end]:
+                continue
+            pair = item.what.pair
+            start = next(
+                n for n, one in enumerate(items) if isinstance(one.what, Code) and one.what.pair == pair
+            )
+            if items[start].start < core[0].start:
+                core = paired(items[start : place + 1])
+    return core
+
+
 def content(items: Iterable[Item]) -> Content:
     """The content of a run, white space collapsed as a browser does, also across codes."""
     parts: list[str | Code] = []

@@ -281,6 +281,7 @@ def test_a_link_whose_name_is_used_again_stays():
     new = translated("rst", text)
     assert new == "THE `old map <m>`_ IS OLD; SEE `OLD MAP <old map_>`__.\n"
     reads_alike(new, text)
+    assert translated("rst", "`One`_\n\n.. _one: m\n") == "`ONE <One_>`__\n\n.. _one: m\n"
 
 
 def test_markup_in_scripts_without_spaces():

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dragoman.documents.edits import Decoded, Edit, apply, decode_file
 from dragoman.documents.formats import Languages
 from dragoman.documents.markup.block import Block, Change, accepted, filed
 from dragoman.documents.markup.html.html import Html
-from dragoman.documents.markup.inline import Item, content, has_words, paired, trimmed
+from dragoman.documents.markup.inline import Item, content, core_of, has_words
 from dragoman.documents.markup.lines import lines
 from dragoman.documents.markup.markdown.blocks import read_blocks
 from dragoman.documents.markup.markdown.html_blocks import HtmlBlocks
@@ -84,7 +84,7 @@ class Markdown:
     def _read(self, block: Block) -> _Texts:
         items = read_inline(block.text, self._parsed.references)
         inside = [span for item in items for span in self._inside(block, item)]
-        core = _core(items, block.text)
+        core = core_of(items, block.text)
         source = content(core)
         if not has_words(source):
             return _Texts(block, None, None, inside)
@@ -153,19 +153,3 @@ def parse(data: bytes, languages: Languages) -> Markdown:
     Raises ConfigError without markdown-it-py, and DataError if it is not UTF-8.
     """
     return Markdown(decode_file(data), languages)
-
-
-def _core(items: Sequence[Item], text: str) -> Sequence[Item]:
-    """The items of a segment: not those at the ends, unless a link has to get the label that its text was."""
-    core = trimmed(items)
-    for place, item in enumerate(items):
-        if isinstance(item.what, Code) and item.what.kind == "close" and core and item.start >= core[-1].end:
-            if item.what.text == text[item.start : item.end]:
-                continue
-            pair = item.what.pair
-            start = next(
-                n for n, one in enumerate(items) if isinstance(one.what, Code) and one.what.pair == pair
-            )
-            if items[start].start < core[0].start:
-                core = paired(items[start : place + 1])
-    return core

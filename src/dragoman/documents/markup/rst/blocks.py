@@ -252,6 +252,7 @@ class RstBlocks:
             if name in _TITLED:
                 self._emit([*range(number, after)])
             else:
+                after = after if after < end and self._cols[after] >= 0 else end  # before its options
                 self._body(number, after, inner, depth + 1)
         elif name in _TEXT:
             after = number + 1

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from dragoman.documents.edits import Decoded, Edit, apply, decode_file
 from dragoman.documents.formats import Languages
 from dragoman.documents.markup.block import Block, Change, accepted, filed
-from dragoman.documents.markup.inline import content, has_words, trimmed
+from dragoman.documents.markup.inline import content, core_of, has_words
 from dragoman.documents.markup.lines import lines
 from dragoman.documents.markup.rst.blocks import RstBlocks, TableBlock
 from dragoman.documents.markup.rst.inline import NAME, name_of, read_inline, ways_to_write
@@ -82,7 +82,7 @@ class RstText:
             return (" ".join(block.text.split()),), 0, len(block.text)
         last = block.place(len(block.text) - 1) + 1
         shown = block.text[:-1] if self._text.startswith(":", last) else block.text  # a colon of "::"
-        items = trimmed(read_inline(shown, self._shared))
+        items = core_of(read_inline(shown, self._shared), shown)
         return (content(items), items[0].start, items[-1].end) if items else ((), 0, 0)
 
     def rendered(self, results: Sequence[Result | None]) -> str:
