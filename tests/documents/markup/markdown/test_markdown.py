@@ -309,6 +309,12 @@ def test_segments_name_their_lines():
             ["One ⟨*⟩two⟨*⟩"],
             ['<Card\n  title="a"\n  icon={<B c="d" />}\n>\n  ', "\n</Card>\n(three)=\n"],
         ),
+        (
+            "{a.map((b) => (\n  <li>{b}</li>\n))}\nOne\n",
+            ["One"],
+            ["{a.map((b) => (\n  <li>{b}</li>\n))}\n"],
+        ),
+        ("Press ++ctrl+c++ of ABC.\n\n*[ABC]: One\n", ["Press ⟨++ctrl+c++⟩ of ABC."], ["*[ABC]: One\n"]),
         ('<Button color="red">One</Button>\n', ["One"], ['<Button color="red">', "</Button>\n"]),
         ("{/* one\ntwo */}\n\nA {b.c} and {/* d */} e\n", ["A ⟨{b.c}⟩ and ⟨{/* d */}⟩ e"], ["{/* one\n"]),
         (

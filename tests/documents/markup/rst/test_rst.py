@@ -170,6 +170,8 @@ SEGMENTS: list[tuple[str, list[str]]] = [
     ),
     (".. py:function:: a(b)\n   :noindex:\n\n   One\n\n   :param b: two\n", ["One", "two"]),
     (".. toctree::\n   :caption: One\n\n   a\n   Two <b>\n", ["One", "Two"]),
+    (".. code-block:: a\n   :caption: One\n\n   two\n\n.. only:: html\n\n   Three\n", ["One", "Three"]),
+    (".. meta::\n   :description: One\n   :keywords: two\n", ["One"]),
     (".. glossary::\n\n   term\n      One\n", ["One"]),
     (".. list-table:: One\n   :widths: 1 2\n\n   * - two\n     - three\n", ["One", "two", "three"]),
     (

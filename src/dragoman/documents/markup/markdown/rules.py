@@ -23,7 +23,7 @@ _DEEPEST = 60  # blocks inside each other; deeper ones stay
 _TEMPLATE = r"\{\{(?:[^}]|\}(?!\})){0,500}+\}\}|\{%(?:[^%]|%(?!\})){0,500}+%\}|\{#(?:[^#]|#(?!\})){0,500}+#\}"
 _LINE = re.compile(
     rf"(?>(?:{_TEMPLATE})[ \t]*)++"  # Jekyll, Hugo, Jinja
-    r"|:{3,}.*"  # fenced divisions
+    r"|:{3,}.*|\*\[[^\[\]]+\]:.*"  # fenced divisions, abbreviations
     r"|-{1,}8<-{1,}.*"  # snippets of PyMdown
     r"|\[TOC\]|\[\[_TOC_\]\]"
     r"|\{/\*(?:[^*]|\*(?!/\}))*+\*/\}|\([\w:. -]+\)="  # comments of MDX, targets of MyST
@@ -38,6 +38,7 @@ _MODULE = re.compile(  # of JavaScript, in MDX
 _RAW = re.compile(
     r"\{%-?[ \t]*(raw|highlight|comment|mermaid)\b.*|\{\{[<%][ \t]*(highlight|mermaid|math)\b.*"
 )
+_EXPRESSION = re.compile(r"\{[\w$.!]+(?:\(|\s*(?:&&|\|\||\?|=>))")  # of MDX
 _OPTION = re.compile(r":[\w-]+:(?:[ \t].*)?")
 _CONTAINER = ("!!!", "???", "===")
 # Short, so that a run of opening braces takes no more than linear time.
@@ -57,6 +58,7 @@ _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"\{(?:/\*(?:[^*]|\*(?!/\})){0,500}+\*/|[\w$]+[.(\[?][^{}\n]*|[\w:+.-]+\}(?P<role>`+)[^`]+(?P=role))(?(role)|\})"
         ),
     ),
+    ("code", re.compile(r"\+\+[\w-]+(?:\+[\w-]+)*\+\+")),  # keys
     ("footnote", re.compile(r"\[\^[^\[\]\s]+\]:?")),
     ("jsx", _JSX),
 )
@@ -75,7 +77,7 @@ _TITLES = (
 # Directives of MyST. The content of those below is Markdown.
 _DIRECTIVE = re.compile(r"(`{3,}|~{3,}|:{3,})[ \t]*\{([\w:.-]+)\}.*")
 _OF_TEXT = re.compile(
-    rf"(?:{_NOTES}|figure|image|epigraph|highlights|pull-quote|margin|aside|deprecated|version\w+|glossary|grid(?:-item)?"
+    rf"(?:{_NOTES}|figure|image|epigraph|highlights|pull-quote|margin|aside|deprecated|version\w+|grid(?:-item)?"
     r"(?:-card)?|tab-set|list-table|container|only|div)"
 )
 
@@ -173,7 +175,7 @@ def _mark(state: StateInline, silent: bool) -> bool:
     if state.pos == 0:
         found = ("first", _FIRST.match(state.src))
     for kind, form in _MARKS:
-        if found[1] is None and state.src[state.pos] in "{$[<!":
+        if found[1] is None and state.src[state.pos] in "{$[<!+":
             found = (kind, form.match(state.src, state.pos, state.posMax))
     kind, match = found
     if match is None or (kind == "jsx" and "{" not in match.group()):
@@ -201,6 +203,11 @@ def _opaque(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         after = max(after, _until(state, start, end, f"end{raw[1]}" if raw[1] else f"/{raw[2]}"))
     elif not silent and _MODULE.fullmatch(line) is not None:
         while after < end and not state.isEmpty(after):
+            after += 1
+    elif not silent and _EXPRESSION.match(line) is not None:
+        after, depth = start, 0
+        while after < end and (after == start or depth > 0):
+            depth += _line(state, after).count("{") - _line(state, after).count("}")
             after += 1
     elif _LINE.fullmatch(line) is None:
         place = state.bMarks[start] + state.tShift[start]

@@ -28,7 +28,7 @@ _ENTRY = re.compile(r"(\S.*?) +<[^<>]+>")  # of a table of contents
 # Directives by what is text: the content with the first line; the content and a title; the content alone.
 _TEXT = frozenset(
     "note tip hint important warning caution attention danger error seealso todo epigraph highlights"
-    " pull-quote compound hlist tabs tab-set grid only".split()
+    " pull-quote".split()
 )
 _TITLED = frozenset(
     "admonition topic sidebar rubric centered table list-table dropdown card grid-item-card tab tab-item"
@@ -36,11 +36,13 @@ _TITLED = frozenset(
     "".split()
 )
 _INSIDE = frozenset(
-    "figure image container glossary function class method classmethod staticmethod attribute property data"
-    " exception decorator module currentmodule type macro struct member enum enumerator option envvar"
-    " program describe object confval setting directive role rst cmdoption grid-item var".split()
+    "figure image container compound hlist tabs tab-set grid grid-item only meta glossary function class"
+    " method classmethod staticmethod attribute property data exception decorator module currentmodule type"
+    " macro struct member enum enumerator option envvar program describe object confval setting directive"
+    " role rst cmdoption var".split()
 )
-_READ_OPTIONS = frozenset(("alt", "caption"))
+_CODE = frozenset("code-block sourcecode code literalinclude toctree".split())  # with a caption
+_READ_OPTIONS = frozenset(("alt", "caption", "description"))
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,7 @@ class RstBlocks:
 
     def _directive(self, number: int, end: int, mark: re.Match[str], inner: int, depth: int) -> None:
         name, skip = mark[1].rpartition(":")[2], mark.end()
-        if name not in _TEXT | _TITLED | _INSIDE and name not in ("image", "toctree"):
+        if name not in _TEXT | _TITLED | _INSIDE | _CODE:
             self._keep(number, end)
             return
         self._fresh = False
@@ -266,6 +268,9 @@ class RstBlocks:
                 self._emit([*range(start, start + max(1, self._filled(start, after)))], kind="plain")
             else:
                 self._keep(start, after)
+        if name in _CODE and name != "toctree":
+            self._keep(after, end)
+            return
         if name == "toctree":
             for place in range(after, end):
                 entry = _ENTRY.fullmatch(self._line(place)) if self._cols[place] >= 0 else None
