@@ -171,6 +171,7 @@ SEGMENTS: list[tuple[str, list[str]]] = [
     (".. py:function:: a(b)\n   :noindex:\n\n   One\n\n   :param b: two\n", ["One", "two"]),
     (".. toctree::\n   :caption: One\n\n   a\n   Two <b>\n", ["One", "Two"]),
     (".. code-block:: a\n   :caption: One\n\n   two\n\n.. only:: html\n\n   Three\n", ["One", "Three"]),
+    ('.. csv-table:: One\n   :header: "two", "three"\n\n   "four", 5\n', ["One"]),
     (".. meta::\n   :description: One\n   :keywords: two\n", ["One"]),
     (".. glossary::\n\n   term\n      One\n", ["One"]),
     (".. list-table:: One\n   :widths: 1 2\n\n   * - two\n     - three\n", ["One", "two", "three"]),
@@ -274,6 +275,9 @@ def test_references_to_a_title_find_it():
     new = translated("rst", text, lambda one: one[::-1])
     assert new.startswith(".. _`One two`:\n\nowt enO\n-------\n\n")
     assert "`owt enO <One two_>`__" in new
+    assert translated("rst", "*One* ``x``\n---------\n\n`One x`_\n").startswith(
+        ".. _`One x`:\n\n*ONE* ``x``\n---"
+    )
     assert ".. _three: /x\n\neerhT\n" in new  # the file has a target with this name
     reads_alike(new, text)
 

@@ -31,9 +31,9 @@ _TEXT = frozenset(
     " pull-quote".split()
 )
 _TITLED = frozenset(
-    "admonition topic sidebar rubric centered table list-table dropdown card grid-item-card tab tab-item"
-    " details collapse contents deprecated versionadded versionchanged versionremoved deprecated-removed"
-    "".split()
+    "admonition topic sidebar rubric centered table list-table csv-table dropdown card grid-item-card tab"
+    " tab-item details collapse contents deprecated versionadded versionchanged versionremoved"
+    " deprecated-removed".split()
 )
 _INSIDE = frozenset(
     "figure image container compound hlist tabs tab-set grid grid-item only meta glossary function class"
@@ -41,7 +41,7 @@ _INSIDE = frozenset(
     " macro struct member enum enumerator option envvar program describe object confval setting directive"
     " role rst cmdoption var".split()
 )
-_CODE = frozenset("code-block sourcecode code literalinclude toctree".split())  # with a caption
+_CODE = frozenset("code-block sourcecode code literalinclude toctree csv-table".split())  # with a caption
 _READ_OPTIONS = frozenset(("alt", "caption", "description"))
 
 

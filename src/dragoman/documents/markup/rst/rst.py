@@ -18,7 +18,7 @@ from dragoman.documents.markup.inline import content, core_of, has_words
 from dragoman.documents.markup.lines import lines
 from dragoman.documents.markup.rst.blocks import RstBlocks, TableBlock
 from dragoman.documents.markup.rst.inline import NAME, name_of, read_inline, ways_to_write
-from dragoman.documents.segment import Content, Result, Segment, changed, dealt, full_text
+from dragoman.documents.segment import Content, Result, Segment, changed, dealt, full_text, text_of
 from dragoman.text.width import columns
 
 _REFERENCE = re.compile(rf"`([^`<>]+)`_(?!_)|(?<!\w)({NAME})_(?!\w)|:(?:std:)?(?:ref|numref):`([^`<>]+)`")
@@ -119,7 +119,7 @@ class RstText:
                     line = self._text[row.start : row.end].rstrip()
                     longer = line + line[0] * (columns(whole) + title.inset - len(line))
                     edits.append(Edit(row.start, row.start + len(line), longer))
-                name = full_text(part.segment.source)
+                name = text_of(part.segment.source).replace("``", "")
                 if name_of(name) in self._shared - self._defined:  # a reference by the old title
                     simple = _SIMPLE_NAME.fullmatch(name) is not None
                     target = f".. _{name}:" if simple else f".. _`{name}`:"
