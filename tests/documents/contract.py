@@ -17,6 +17,7 @@ from dragoman.documents.segment import Document
 from tests.documents.apple import test_strings, test_stringsdict, test_xcstrings
 from tests.documents.markup.html import test_html
 from tests.documents.markup.markdown import test_markdown
+from tests.documents.markup.rst import test_rst
 from tests.documents.office import office_files as office
 from tests.documents.office import test_docx, test_opendocument
 from tests.documents.strings import test_android, test_json, test_resx, test_yaml
@@ -190,14 +191,57 @@ CASES = [
     Case(
         "markdown",
         "markdown",
-        b"---\ntitle: x\n---\n# The *old* boat\n\nSee [the map][map] `code` and\n"
+        b"---\ntitle: The boat\ndate: 2026-01-02\n---\n# The *old* boat\n\nSee [the map][map] `code` and\n"
         b"![a picture](a.png) <b>now</b>.\n\n"
-        b"| Name | Age |\n|---|---|\n| Ann | 5 nets |\n\n```\nx = 1\n```\n\n> - quoted\n\n[map]: /m\n",
-        8,
-        kept=("---\ntitle: x\n---\n", "](a.png)", "[map]: /m", "x = 1", "> - ", "|---|---|", "`code`"),
+        b"| Name | Age |\n|---|---|\n| Ann | 5 nets |\n\n```\nx = 1\n```\n\n> - quoted\n\n[map]: /m\n\n"
+        b'<p align="left">A <b>net</b> &amp;\n<img alt="ropes" src="r.png"></p>\n\n!!! note "The tide"\n'
+        b"    Of [[Port|the port]] {{< tide >}}\n",
+        13,
+        kept=(
+            "---\ntitle: ",
+            "date: 2026-01-02\n---\n",
+            "](a.png)",
+            '<p align="left">',
+            'src="r.png"',
+            "</p>",
+            "{{< tide >}}",
+            "[[Port|",
+            "!!! note",
+            "[map]: /m",
+            "x = 1",
+            "> - ",
+            "|---|---|",
+            "`code`",
+        ),
         hostile=test_markdown.HOSTILE,
         files=test_markdown.FILES.map(str.encode),
         small=("", "\n", "---\n"),
+        bad=(_NOT_UTF8,),
+    ),
+    Case(
+        "rst",
+        "rst",
+        b".. For the sign.\n\nThe harbour\n===========\n\n.. image:: a.png\n   :alt: A map of 2 nets\n\n"
+        b"The *old* boat of `the harbour`_ leaves `at five <t.html>`_, with\n``x = 1`` and [1]_ nets::\n\n"
+        b"    x = 1\n\n- One boat\n\n  1. Two\n\n:param n: Three nets\n\n"
+        b"+-------+--------+\n| Name  | A rope |\n+=======+========+\n"
+        b"| Ann   | 5 nets |\n+-------+--------+\n\n"
+        b".. note:: The tide\n   :name: n\n\n   Comes in.\n\n.. raw:: html\n\n   <b>\n\n.. [1] Of people\n",
+        13,
+        kept=(
+            ".. image:: a.png\n   :alt: ",
+            "<t.html>`_",
+            "``x = 1``",
+            "::\n\n    x = 1\n",
+            ":param n: ",
+            ".. [1] ",
+            "+=======",
+            ".. note:: ",
+            "   :name: n\n",
+            ".. raw:: html\n\n   <b>\n",
+        ),
+        hostile=test_rst.HOSTILE,
+        small=("", "\n", "..", "::", "=", "|", "- ", "+-+\n| |\n+-+", "= =", "*", "\\", ".. a::", ":a:"),
         bad=(_NOT_UTF8,),
     ),
     Case(

@@ -62,7 +62,10 @@ FORMATS = {
     one.name: one
     for one in (
         Format("text", "Text by paragraphs", (".txt", ".text"), "markup.text"),
-        Format("markdown", "Markdown", (".md", ".markdown"), "markup.markdown.markdown"),
+        Format(
+            "markdown", "Markdown", (".md", ".markdown", ".mdx", ".qmd", ".rmd"), "markup.markdown.markdown"
+        ),
+        Format("rst", "reStructuredText", (".rst", ".rest"), "markup.rst.rst"),
         Format("html", "HTML", (".html", ".htm", ".xhtml"), "markup.html.html"),
         Format("po", "Gettext", (".po", ".pot"), "gettext.po", bilingual=True),
         Format("xliff", "XLIFF 1.2 and 2", (".xlf", ".xliff"), "xliff.xliff", bilingual=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.documents.segment import Code, Content, merged
@@ -91,6 +91,22 @@ def trimmed(items: Sequence[Item]) -> list[Item]:
     return paired(items[start : end + 1])
 
 
+def core_of(items: Sequence[Item], text: str) -> Sequence[Item]:
+    """The items of a segment: not those at the ends, unless a link has to get the label that its text was."""
+    core = trimmed(items)
+    for place, item in enumerate(items):
+        if isinstance(item.what, Code) and item.what.kind == "close" and core and item.start >= core[-1].end:
+            if item.what.text == text[item.start : item.end]:
+                continue
+            pair = item.what.pair
+            start = next(
+                n for n, one in enumerate(items) if isinstance(one.what, Code) and one.what.pair == pair
+            )
+            if items[start].start < core[0].start:
+                core = paired(items[start : place + 1])
+    return core
+
+
 def content(items: Iterable[Item]) -> Content:
     """The content of a run, white space collapsed as a browser does, also across codes."""
     parts: list[str | Code] = []
@@ -115,3 +131,38 @@ def content(items: Iterable[Item]) -> Content:
 def has_words(parts: Content) -> bool:
     """Whether there is a letter outside of codes, so that a translator has something to do."""
     return any(isinstance(part, str) and any(map(str.isalpha, part)) for part in parts)
+
+
+def essence(parts: Content) -> list[tuple[str, str]]:
+    """What has to come back when a content is read again: all but space, and the numbers of pairs."""
+    bare = merged("".join(one.split()) if isinstance(one, str) else one for one in parts)
+    return [(one.kind, "".join(one.text.split())) if isinstance(one, Code) else ("text", one) for one in bare]
+
+
+def hugged(new: Content, moves: Container[str] | None, drops: Container[str]) -> Content:
+    """Move space out of pairs, where it would end them, and leave out pairs around nothing.
+
+    This holds for pairs with the texts `moves` (all, if None) and `drops`.
+    """
+
+    def is_mark(one: str | Code, kind: str, texts: Container[str] | None) -> bool:
+        return isinstance(one, Code) and one.kind == kind and (texts is None or one.text in texts)
+
+    parts = list(new)
+    for place in range(len(parts) - 2, -1, -1):
+        one, after = parts[place], parts[place + 1]
+        if is_mark(one, "open", moves) and isinstance(after, str) and after[:1].isspace():
+            parts[place : place + 2] = [" ", one, after.lstrip()]
+    place = 1
+    while place < len(parts):
+        before, one = parts[place - 1], parts[place]
+        if is_mark(one, "close", moves) and isinstance(before, str) and before[-1:].isspace():
+            parts[place - 1 : place + 1] = [*filter(None, [before.rstrip()]), one, " "]
+            place -= not before.strip()
+            if place and not before.strip():
+                continue
+        elif is_mark(one, "close", drops) and is_mark(before, "open", drops):
+            del parts[place - 1 : place + 1]
+            place = max(place - 2, 0)
+        place += 1
+    return merged(parts)

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import datetime
+import json
 import sys
+import tomllib
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -56,7 +60,7 @@ def html(text: str) -> str:
         ("a {{< b *c* >}} {% d %} e {: .f}", ["a ⟨{{< b *c* >}}⟩ ⟨{% d %}⟩ e"]),
         ("- [ ] One\n- [x] two\n\n> [!NOTE]\n> Three\n", ["One", "two", "Three"]),
         ("Term\n:   What it means\n", ["Term", "What it means"]),
-        ('!!! note "Title"\n    One\n\n    - two\n\nThree\n', ["One", "two", "Three"]),
+        ('!!! note "Title"\n    One\n\n    - two\n\nThree\n', ["Title", "One", "two", "Three"]),
         ("a <Tag b={c > d}>e</Tag>\n", ["a ⟨<Tag b={c > d}>⟩e⟨</Tag>⟩"]),
         ("**All of it**\n", ["All of it"]),
     ],
@@ -73,7 +77,7 @@ def test_segments(text: str, segments: list[str]):
         "```\ncode\n```",
         "~~~ a\ncode",
         "    code",
-        "<div>\nhtml\n</div>",
+        "<pre>\nhtml\n</pre>",
         "[label]: /address 'title'",
         "***",
         "$$\na\n\n- b\n$$",
@@ -81,7 +85,7 @@ def test_segments(text: str, segments: list[str]):
         "{{< highlight go >}}\ncode\n\ncode\n{{< /highlight >}}",
         "import A, { B } from './c'\nimport d from \"e\"",
         "export const a = {\n  b: 'c',\n}",
-        ":::note Title",
+        ":::note",
         "{% include a.html %}",
         "[TOC]",
         "https://1.2/3",
@@ -96,7 +100,7 @@ def test_what_is_not_language_stays(kept: str):
 
 
 @pytest.mark.parametrize(
-    "front", [FRONT, "+++\ntitle = 'The'\n+++\n", "---\r\na: b\r\n...\r\n", "---\n---\n"]
+    "front", ["---\na: b\n---\n", "+++\na = 'The'\n+++\n", "---\r\na: b\r\n...\r\n", "---\n---\n"]
 )
 def test_front_matter_stays(front: str):
     assert sources("markdown", front + "# One\n") == ["One"]
@@ -270,10 +274,159 @@ def test_without_markdown_it(monkeypatch: pytest.MonkeyPatch):
 
 def test_segments_name_their_lines():
     found = parse("markdown", FRONT + "# One\r\rtwo\n\n| a |\n|---|\n| b |\n").segments
-    assert [one.where for one in found] == ["line 4", "line 6", "line 8", "line 10"]
+    assert [one.where for one in found] == ["line 2", "line 4", "line 6", "line 8", "line 10"]
+
+
+@pytest.mark.parametrize(
+    ("text", "segments", "kept"),
+    [
+        (
+            "<details>\n<summary>One</summary>\n\nTwo **three**\n\n</details>\n",
+            ["One", "Two ⟨**⟩three⟨**⟩"],
+            ["<details>\n<summary>", "</summary>\n\n", "\n\n</details>\n"],
+        ),
+        (
+            "> <p>One &lt;\n> <b title='two'>three</b></p>\n> <!-- four -->\n",
+            ["One < ⟨<b title='two'>⟩three⟨</b>⟩", "two"],
+            ["> <p>", "</p>\n> <!-- four -->\n"],
+        ),
+        (
+            "<div translate=no>\n\nOne\n\n<p>Two</p>\n\n</div>\n\n<script>\n\na()\n</script>\n<pre>a</pre>\n",
+            [],
+            [],
+        ),
+        ("<span translate=no>\n\nOne\n\n<p>Two</p>\n", ["One", "Two"], ["<span translate=no>\n"]),
+        ("- <dl><dt>One<dd>b\n      <code>3</code></dl>\n", ["One", "b ⟨<code>3</code>⟩"], ["- <dl><dt>"]),
+        ('A <img src="b" alt="C"> d\n', ['A ⟨<img src="b" alt="C">⟩ d', "C"], ['<img src="b" alt="']),
+        ("<p markdown='1'>\nOne *two*\n</p>\n", ["One ⟨*⟩two⟨*⟩"], ["<p markdown='1'>\n", "\n</p>\n"]),
+        (
+            '<Tabs a="b">\n<Tab>\nOne *two*\n</Tab>\n</Tabs>\n',
+            ["One ⟨*⟩two⟨*⟩"],
+            ['<Tabs a="b">\n<Tab>\n', "\n</Tab>\n</Tabs>\n"],
+        ),
+        (
+            '<Card\n  title="a"\n  icon={<B c="d" />}\n>\n  One *two*\n</Card>\n(three)=\n',
+            ["One ⟨*⟩two⟨*⟩"],
+            ['<Card\n  title="a"\n  icon={<B c="d" />}\n>\n  ', "\n</Card>\n(three)=\n"],
+        ),
+        (
+            "{a.map((b) => (\n  <li>{b}</li>\n))}\nOne\n",
+            ["One"],
+            ["{a.map((b) => (\n  <li>{b}</li>\n))}\n"],
+        ),
+        ("Press ++ctrl+c++ of ABC.\n\n*[ABC]: One\n", ["Press ⟨++ctrl+c++⟩ of ABC."], ["*[ABC]: One\n"]),
+        ('<Button color="red">One</Button>\n', ["One"], ['<Button color="red">', "</Button>\n"]),
+        ("{/* one\ntwo */}\n\nA {b.c} and {/* d */} e\n", ["A ⟨{b.c}⟩ and ⟨{/* d */}⟩ e"], ["{/* one\n"]),
+        (
+            "See [[Page]] or [[Page|the *page*]] or [[Page|it]] ![[a.png]] [[1]](/b)\n",
+            ["See ⟨[[Page]]⟩ or ⟨[[Page|the *page*]]⟩ or ⟨[[Page|⟩it⟨]]⟩ ⟨![[a.png]]⟩ ⟨[⟩[1]⟨](/b)⟩"],
+            ["[[Page|", "](/b)"],
+        ),
+        ('!!! note "One"\n    Two\n', ["One", "Two"], ['!!! note "', '"\n    ']),
+        ('=== "One"\n\n    Two\n', ["One", "Two"], ['=== "', '"\n\n    ']),
+        (":::note[One]{a=b}\nTwo\n:::\n", ["One", "Two"], [":::note[", "]{a=b}\n", "\n:::\n"]),
+        ("::: tip One\nTwo\n:::\n::: code-group\n", ["One", "Two"], ["::: tip ", "\n:::\n::: code-group\n"]),
+        ("> [!NOTE]- One\n> two\n", ["One", "two"], ["> [!NOTE]- ", "\n> "]),
+        (
+            "```{note} One\n:class: a\n\nTwo *three*\n\n- four\n```\nFive\n",
+            ["One", "Two ⟨*⟩three⟨*⟩", "four", "Five"],
+            ["```{note} ", "\n:class: a\n\n", "\n\n- ", "\n```\n"],
+        ),
+        (
+            "````{tip}\n```{code-block} a\none\n```\nTwo {ref}`a <b>`\n````\n",
+            ["Two ⟨{ref}`a <b>`⟩"],
+            ["````{tip}\n```{code-block} a\none\n```\n", "{ref}`a <b>`\n````\n"],
+        ),
+        (":::{math}\na b\n:::\n\n:::{note}\nOne\n:::\n", ["One"], [":::{math}\na b\n:::\n\n:::{note}\n"]),
+        ("{{% note %}}\nOne\n{{% /note %}}\n", ["One"], ["{{% note %}}\n", "\n{{% /note %}}\n"]),
+        ('{{< figure src="a.png" caption="One" >}}\n', [], []),
+        ("Two {{< b c=\"d\" >}}three{{< /b >}}\n", ['Two ⟨{{< b c="d" >}}⟩three⟨{{< /b >}}⟩'], []),
+    ],
+)  # fmt: skip
+def test_markup_of_site_generators(text: str, segments: list[str], kept: list[str]):
+    assert sources("markdown", text) == segments
+    comes_back("markdown", text.encode())
+    new = translated("markdown", text)
+    assert [one for one in kept if one not in new] == []
+    assert new == text if not segments else new != text
+    if "<Card" not in text:  # which CommonMark takes for a quotation
+        assert structure(new) == structure(text)
+
+
+def test_translations_never_end_a_block_of_html():
+    text = "<p>One</p>\n\n- <td title='two'>three\n"
+    for markup in ("a\n\n# b", "<div>", "</p>", "&amp;", "'", '"', "&lt;", "<!-- a"):
+        new = with_results("markdown", text, *[(markup,)] * 3)
+        assert structure(new) == structure(text)
+        expected = " ".join(markup.split())
+        assert sources("markdown", new) == ([expected] * 3 if any(map(str.isalpha, expected)) else [])
+
+
+@pytest.mark.parametrize(
+    ("value", "source"),
+    [
+        ("The harbour", "The harbour"),
+        ('"The \\"old\\" harbour" # not this', 'The "old" harbour'),
+        ("'It''s here'", "It's here"),
+        ("C#: the harbour", "C#: the harbour"),
+    ],
+)
+@pytest.mark.parametrize(
+    "new", ["Hafen", "a: b", "# a", "- a", "it's", 'a "b" \\ c', "yes", "[a]", "a #b", "", "a\nb: c"]
+)
+def test_front_matter_is_read_by_yaml(value: str, source: str, new: str):
+    text = (
+        f"---\ndate: 2026-01-02 # a\ntitle: {value}\nhero:\n  - tagline: {value}\n    b: [c, 'd']\n---\nOne\n"
+    )
+    assert sources("markdown", text) == [source, source, "One"]
+    made = with_results("markdown", text, (new,), (new,))
+    found = yaml.safe_load(made.split("---\n")[1])
+    expected = " ".join(new.split())
+    assert found == {
+        "date": datetime.date(2026, 1, 2), "title": expected,
+        "hero": [{"tagline": expected, "b": ["c", "d"]}],
+    }  # fmt: skip
+    assert with_results("markdown", text, (source,), (source,)) == text
+
+
+def test_front_matter_in_toml_and_json():
+    text = "+++\nweight = 1\ntitle = 'One'\n[a]\ndescription = \"two \\\"b\\\"\" # c\nslug = 'd'\n+++\n"
+    assert sources("markdown", text) == ["One", 'two "b"']
+    new = with_results("markdown", text, ("it's",), ('"\\n',))
+    assert tomllib.loads(new.strip("+\n")) == {
+        "weight": 1, "title": "it's", "a": {"description": '"\\n', "slug": "d"},
+    }  # fmt: skip
+    text = '{\n  "title": "One",\n  "draft": true\n}\nTwo\n'
+    assert sources("markdown", text) == ["One", "Two"]
+    new = with_results("markdown", text, ('"a"',), ("Zwei",))
+    assert json.loads(new[: new.index("}") + 1]) == {"title": '"a"', "draft": True}
+
+
+@pytest.mark.parametrize(
+    "front",
+    ["title: >\n  One\n  two", "title: One\n  two", "title: |\n  title: One", "title: [One]", "title: &a One",
+     "title: true", "title: 5", "layout: post", "title:\n  en: One", "title: \"One\\x41\""],
+)  # fmt: skip
+def test_other_values_of_front_matter_stay(front: str):
+    assert sources("markdown", f"---\na: b\n{front}\n---\n\n***\n") == []
 
 
 HOSTILE = (
+    *(
+        "[[a" * 3000,
+        "{/* " * 3000,
+        "{a.b " * 3000,
+        ":::{note}\n" * 500,
+        "```{note}\n" * 500,
+        "<p>\n\n" * 1000,
+    ),
+    *("> [!a] b\n" * 500, "<A " * 3000, "---\na:\n" + "title: 'a\n" * 3000, "---\ntitle: " + '"' * 3001),
+    *(
+        '{\n"' + "a\n" * 3000,
+        "<b translate=no>\n\nx\n\n" * 500,
+        ":::note " + "[" * 3000,
+        "!!! a " + '"' * 3000,
+    ),
     *(
         "[" * 3000,
         "*a " * 3000,
@@ -345,6 +498,7 @@ LINES = st.lists(
                 "<br>",
                 "https://a.b/c_d",
                 "水",
+                *("<p>word", "</p>", "[[a|b]]", '"Two"', "```{note}", ":::{tip}", "<Tab>", '<i title="a">'),
             ),
         ]
     ),

@@ -7,13 +7,13 @@ with translate="no" or the class notranslate stay.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dragoman.base.languages import base, canonical
 from dragoman.documents.edits import Decoded, Edit, apply, decode_file
 from dragoman.documents.formats import Languages
 from dragoman.documents.markup.html.runs import read_segments
-from dragoman.documents.markup.html.tokens import tokens
+from dragoman.documents.markup.html.tokens import HtmlToken, tokens
 from dragoman.documents.markup.spans import Span, changed_spans, outside, updated
 from dragoman.documents.segment import Code, Content, Result
 from dragoman.text.xml import FORBIDDEN
@@ -48,30 +48,36 @@ class Html:
         ignored: frozenset[str] = frozenset(),
         *,
         xml: bool = False,
+        found: Sequence[HtmlToken] = (),
     ) -> None:
+        """`found` are the tokens of the file, if the caller has read them."""
         self._decoded = decoded
         self._languages = languages
         self._spaces = "&nbsp;" in decoded.text
         self._xml = xml or decoded.text.lstrip().startswith("<?xml")
-        found = list(tokens(decoded.text, self._xml))
+        found = found or list(tokens(decoded.text, self._xml))
         self._root = next((one for one in found if one.kind == "start" and one.name == "html"), None)
         # A browser takes a whole file of ASCII that declares no encoding for windows-1252.
         bare = not declared and not self._xml and self._root is not None and decoded.text.isascii()
         self._characters = "ascii" if bare else decoded.encoding
-        self._spans = read_segments(decoded.text, found, self._xml, ignored)
-        self.segments = [span.segment for span in self._spans]
+        self.spans = read_segments(decoded.text, found, self._xml, ignored)
+        self.segments = [span.segment for span in self.spans]
 
     def render(self, results: list[Result | None]) -> bytes:
+        edits = self.edits(results)
+        return self._decoded.encode(apply(self._decoded.text, [*edits, *(self._language() if edits else ())]))
+
+    def edits(self, results: Sequence[Result | None]) -> list[Edit]:
+        """The edits that write these results."""
         text = self._decoded.text
-        new = changed_spans(self._spans, results)
+        new = changed_spans(self.spans, results)
         inner = [Edit(span.start, span.end, self._value(span, made)) for span, made in new if not span.items]
         outer = [
             Edit(span.start, span.end, self._run(updated(text, span, made, inner)))
             for span, made in new
             if span.items
         ]
-        edits = [*outer, *outside(inner, outer)]
-        return self._decoded.encode(apply(text, [*edits, *(self._language() if edits else ())]))
+        return [*outer, *outside(inner, outer)]
 
     def _run(self, new: Content) -> str:
         return "".join(

@@ -3,45 +3,22 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from dragoman.documents.markup.block import Block, block_of
+from dragoman.documents.markup.html.tokens import tokens as html_tokens
 from dragoman.documents.markup.lines import TextLine, lines
-from dragoman.documents.markup.markdown.rules import parser
-from dragoman.text.width import columns
+from dragoman.documents.markup.markdown.front import FrontValue, front_matter, front_values
+from dragoman.documents.markup.markdown.rules import ALERT, parser
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-_FRONT = re.compile(
-    r"(---|\+\+\+)[ \t]*\n(?=\s*(?:[\w\"'.-]+[ \t]*[:=]|#|\1))(?:.*\n)*?(?:\1|\.\.\.)[ \t]*(?:\n|\Z)"
-)
 # In a line of a paragraph: the definition of a term, also as other readers define it.
 _TERM = re.compile(r":[ \t]+|\[\^[^\[\]\s]+\]:[ \t]*")
 _REFERENCE = re.compile(r"\[(?!\^)[^\[\]]+\]:[ \t]*\S+(?:[ \t]+[\"'(].*)?")
-
-
-@dataclass(frozen=True)
-class Block:
-    """The inline content of a block, without the marks of containers.
-
-    Its rows are separated by line feeds in `text`. Pairs in `places` say: text[a] is the character b of the
-    file.
-    """
-
-    kind: Literal["paragraph", "heading", "cell"]
-    text: str
-    places: list[tuple[int, int]]
-    prefix: str = ""  # before the second row and all later ones
-    line_end: str = "\n"
-    width: int = 0  # columns from the first to the last one of its lines; 0 if it is one line
-
-    def place(self, offset: int) -> int:
-        """The place in the file of a character of the text."""
-        own, file = self.places[bisect_right(self.places, (offset, 1 << 62)) - 1]
-        return file + offset - own
 
 
 @dataclass(frozen=True)
@@ -51,24 +28,34 @@ class Parsed:
     blocks: list[Block]
     references: dict[str, Any]
     structure: list[tuple[str, ...]]  # see `read_blocks`
+    front: list[FrontValue]
 
 
 def read_blocks(text: str) -> Parsed:
     """Read a file. The structure is the types and levels of all blocks, and the text of those that stay."""
     rows = list(lines(text))
     plain = "\n".join(text[row.start : row.end] for row in rows)
-    front = _FRONT.match(plain)
-    if front is not None:  # as many empty lines, so that the numbers of lines stay
-        plain = "\n" * front.group().count("\n") + plain[front.end() :]
+    front = front_matter(plain)
+    values = list(front_values(text, rows[: front.count("\n")]))
+    plain = "\n" * front.count("\n") + plain[len(front) :]  # so that the numbers of lines stay
     env: dict[str, Any] = {}
     tokens = parser().parse(plain, env)
     reader = _Reader(text, plain, rows)
     references = env.get("references", {})
     structure: list[tuple[str, ...]] = [
-        (one.type, one.tag, str(one.level), "" if one.type == "inline" else one.content) for one in tokens
+        (one.type, one.tag, str(one.level), _outline(one.type, one.content)) for one in tokens
     ]
     structure.append(tuple(sorted(references)))
-    return Parsed([block for block in reader.blocks(tokens) if block.text], references, structure)
+    blocks = [block for block in reader.blocks(tokens) if block.text]
+    return Parsed(blocks, references, structure, values)
+
+
+def _outline(kind: str, content: str) -> str:
+    """The part of a block that stays: of HTML, the tags."""
+    if kind != "html_block":
+        return "" if kind == "inline" else content
+    found = html_tokens(content, False)
+    return " ".join(one.kind + one.name for one in found if one.kind not in ("text", "comment"))
 
 
 class _Reader:
@@ -84,15 +71,19 @@ class _Reader:
         for place, token in enumerate(tokens):
             if token.type == "tr_open":
                 column = 0
-            if token.type != "inline" or token.map is None:
+            if token.map is not None and "title" in token.meta:
+                start, end = (self._in_file(at, token.map[0]) for at in token.meta["title"])
+                yield Block("heading", self._text[start:end], [(0, start)])
+            if token.type not in ("inline", "html_block") or token.map is None:
                 continue
             parent = tokens[place - 1]
             first = token.map[0]
-            begins = [
-                self._rows[line].start + start - self._starts[line]
-                for line, start in enumerate(token.meta["starts"], first)
-            ]
-            if parent.type in ("th_open", "td_open"):
+            begins = [self._in_file(start, line) for line, start in enumerate(token.meta["starts"], first)]
+            if token.type == "html_block":
+                rows = enumerate(begins, first)
+                part = [(self._rows[n], begin, self._text[begin : self._rows[n].end]) for n, begin in rows]
+                yield block_of("html", self._text, part)
+            elif parent.type in ("th_open", "td_open"):
                 yield self._cell(begins[0], self._rows[first].end, column)
                 column += 1
             elif parent.type == "heading_open" and parent.markup.startswith("#"):
@@ -102,6 +93,10 @@ class _Reader:
             else:
                 yield from self._paragraphs(first, begins, token.content)
 
+    def _in_file(self, place: int, line: int) -> int:
+        """The place in the file of a place in a line of `plain`."""
+        return self._rows[line].start + place - self._starts[line]
+
     def _paragraphs(self, first: int, begins: list[int], expected: str) -> Iterator[Block]:
         """The rows of a paragraph. A definition behind a term is one of its own."""
         ends = [self._rows[first + number].end for number in range(len(begins))]
@@ -109,32 +104,19 @@ class _Reader:
         found = [(begin, self._text[begin:end]) for begin, end in zip(begins, ends, strict=True)]
         if "".join(expected.split()) != "".join("".join(raw for _, raw in found).split()):
             return  # such as a NUL, which a reader shows as another character
-        parts: list[list[tuple[int, int, str]]] = [[]]
+        parts: list[list[tuple[TextLine, int, str]]] = [[]]
         for line, (begin, raw) in enumerate(found, first):
             term = _TERM.match(raw) if line > first else None
             if line > first and _REFERENCE.fullmatch(raw.rstrip()):
                 parts.append([])
                 continue
-            if term is not None:
+            if term is not None or (line == first + 1 and ALERT.match(found[0][1])):
                 parts.append([])
+            if term is not None:
                 begin, raw = begin + term.end(), raw[term.end() :]
-            parts[-1].append((line, begin, raw))
+            parts[-1].append((self._rows[line], begin, raw))
         for part in filter(None, parts):
-            yield self._block(part)
-
-    def _block(self, part: Sequence[tuple[int, int, str]]) -> Block:
-        places, size = [], 0
-        for _, begin, raw in part:
-            places.append((size, begin))
-            size += len(raw) + 1
-        text = "\n".join(raw for _, _, raw in part)
-        if len(part) == 1:
-            return Block("paragraph", text, places)
-        line, begin, _ = part[1]
-        row = self._rows[line - 1]
-        width = max(columns(self._text[self._rows[one].start : at] + raw.rstrip()) for one, at, raw in part)
-        prefix = self._text[self._rows[line].start : begin]
-        return Block("paragraph", text, places, prefix, self._text[row.end : row.next], width)
+            yield block_of("paragraph", self._text, part)
 
     def _cell(self, start: int, end: int, column: int) -> Block:
         """The text of a cell. A bar in it has a backslash in the file, which does not belong to the text."""

@@ -18,6 +18,7 @@ _KEPT_TAG = re.compile(
     r"|[^>]*\s(?:translate=[\"']?no\b|class=[\"']?[^\"'>]*\bnotranslate\b))",
     re.IGNORECASE,
 )
+_MARKUP = re.compile(r"[*_`<>&\\~$]|\|.*\|")  # a wiki link with it stays
 _SPACES = re.compile(r"[ \t\n]+|[^ \t\n]+")
 
 
@@ -62,8 +63,12 @@ def _codes(text: str, tokens: Sequence[Any]) -> Iterator[Item]:
             yield Item(start, end, Code(raw, "placeholder"))
         elif token.type == "image":
             yield Item(start, end, Code(raw, "empty"), visible=True)
+        elif token.info == "wiki" and "|" in raw and not raw.startswith("!") and not _MARKUP.search(raw, 2):
+            bar = text.index("|", start) + 1
+            yield Item(start, bar, Code(text[start:bar], "open"), "wiki")
+            yield Item(end - 2, end, Code("]]", "close"), "wiki")
         elif token.type == "mark":
-            shown = token.info in ("template", "math")
+            shown = token.info in ("template", "math", "wiki", "code")
             yield Item(start, end, Code(raw, "placeholder" if shown else "empty"), visible=shown)
         elif token.type == "html_inline":
             yield _html(start, end, raw)

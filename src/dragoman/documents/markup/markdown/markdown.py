@@ -1,50 +1,48 @@
 """Markdown: CommonMark with tables, strikethrough and the extensions of site generators.
 
-Paragraphs, headings, cells and alternative texts of images are segments. Front matter, code, HTML blocks,
-addresses, formulas, templates and modules of JavaScript stay.
+Paragraphs, headings, cells, titles of admonitions and alternative texts of images are segments. So are the
+text of HTML, and the values of front matter that people read. Code, addresses, formulas, templates, wiki
+links and modules of JavaScript stay.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from dragoman.documents.edits import Decoded, Edit, apply, decode_file
 from dragoman.documents.formats import Languages
-from dragoman.documents.markup.inline import Item, content, has_words, paired, trimmed
+from dragoman.documents.markup.block import Block, Change, accepted, filed
+from dragoman.documents.markup.html.html import Html
+from dragoman.documents.markup.inline import Item, content, core_of, has_words
 from dragoman.documents.markup.lines import lines
-from dragoman.documents.markup.markdown.blocks import Block, read_blocks
+from dragoman.documents.markup.markdown.blocks import read_blocks
+from dragoman.documents.markup.markdown.html_blocks import HtmlBlocks
 from dragoman.documents.markup.markdown.inline import alt_text, read_inline
 from dragoman.documents.markup.markdown.text import Place, ways_to_write, written_alt
 from dragoman.documents.markup.spans import Span, changed_spans, updated
-from dragoman.documents.segment import Code, Content, Result, Segment
+from dragoman.documents.segment import Code, Content, Result, Segment, full_text
 
-_MOST_CHECKS = 300  # of the structure; after them, the remaining translations are not taken
+_TAG = re.compile(r"<[a-z]")  # not of a component: its properties stay
 
 
 @dataclass(frozen=True)
 class _Texts:
-    """The segments of a block: its text, and the alternative texts of its images. Places are in the block."""
+    """The segments of a block: its text, and those inside its codes. Places are in the block.
+
+    Inside are the alternative texts of images, and attributes of HTML with the item of their tag.
+    """
 
     block: Block
     main: Span | None
     place: Place | None  # of `main`
-    images: list[Span]
+    inside: list[Span]
 
-
-@dataclass
-class _Change:
-    """The ways to write a changed segment, the best first, and the one that is tried."""
-
-    segment: Segment
-    ways: Iterator[list[Edit]]
-    edits: list[Edit] = field(default_factory=list)
-
-    def advance(self) -> bool:
-        """Try the next way, if there is one."""
-        self.edits = next(self.ways, [])
-        return bool(self.edits)
+    @property
+    def spans(self) -> list[Span]:
+        return ([self.main] if self.main else []) + self.inside
 
 
 class Markdown:
@@ -54,64 +52,99 @@ class Markdown:
     translation would change the structure of the file.
     """
 
-    def __init__(self, decoded: Decoded) -> None:
+    def __init__(self, decoded: Decoded, languages: Languages) -> None:
         self.kept: list[Segment] = []
-        self._decoded = decoded
+        self._decoded, self._languages = decoded, languages
         self._parsed = read_blocks(decoded.text)
         self._starts = [line.start for line in lines(decoded.text)]
-        self._blocks = [self._texts(block) for block in self._parsed.blocks]
-        self._spans = [span for one in self._blocks for span in ([one.main] if one.main else []) + one.images]
-        self.segments = [span.segment for span in self._spans]
+        self._html = HtmlBlocks(self._parsed.blocks, languages, self._where)
+        self._texts: list[_Texts] = []
+        self._spans: list[Span] = []
+        for block, spans in zip(self._parsed.blocks, self._html.spans, strict=True):
+            if block.kind != "html" and spans:  # without them, it is in an element that stays
+                self._texts.append(self._read(block))
+                spans = self._texts[-1].spans
+            self._spans += spans
+        front = [segment for one in self._parsed.front for segment in one.segments]
+        self.segments = front + [span.segment for span in self._spans]
 
     def render(self, results: list[Result | None]) -> bytes:
-        new = {id(span): made for span, made in changed_spans(self._spans, results)}
-        changes = [change for one in self._blocks for change in self._changes(one, new)]
-        edits, self.kept = _Check(self._decoded.text, self._parsed.structure).accept(changes)
-        return self._decoded.encode(apply(self._decoded.text, edits))
+        text, first = self._decoded.text, len(self._parsed.front)
+        new = {id(span): made for span, made in changed_spans(self._spans, results[first:])}
+        changes = [change for one in self._texts for change in self._changes(one, new)]
+        for value, result in zip(self._parsed.front, results, strict=False):
+            if edits := list(value.edits(text, [result])):
+                changes.append(Change([*value.segments], iter([edits])))
+        for number, written, edit in self._html.edits(new):
+            way = [filed(self._parsed.blocks[number], edit)]
+            changes.append(Change([span.segment for span in written], iter([way])))
+        edits, self.kept = accepted(text, lambda new: read_blocks(new).structure, changes)
+        return self._decoded.encode(apply(text, edits))
 
-    def _texts(self, block: Block) -> _Texts:
+    def _read(self, block: Block) -> _Texts:
         items = read_inline(block.text, self._parsed.references)
-        images = []
-        for item in items:
-            if isinstance(item.what, Code) and block.text.startswith("![", item.start):
-                alt = alt_text(block.text, item, self._parsed.references)
-                if alt is not None and has_words((alt[2],)):
-                    images.append(Span(self._segment(block, alt[0], (alt[2],)), alt[0], alt[1]))
-        core = _core(items, block.text)
+        inside = [span for item in items for span in self._inside(block, item)]
+        core = core_of(items, block.text)
         source = content(core)
         if not has_words(source):
-            return _Texts(block, None, None, images)
+            return _Texts(block, None, None, inside)
         start, end = core[0].start, core[-1].end
         before = content([item for item in items if item.end <= start])
         after = content([item for item in items if item.start >= end])
         main = Span(self._segment(block, start, source), start, end, core)
-        return _Texts(block, main, Place(block, start, end, before, after), images)
+        return _Texts(block, main, Place(block, start, end, before, after), inside)
+
+    def _inside(self, block: Block, item: Item) -> Iterator[Span]:
+        """The segments in a code."""
+        if isinstance(item.what, Code) and block.text.startswith("![", item.start):
+            alt = alt_text(block.text, item, self._parsed.references)
+            if alt is not None and has_words((alt[2],)):
+                yield Span(self._segment(block, alt[0], (alt[2],)), alt[0], alt[1])
+        elif isinstance(item.what, Code) and _TAG.match(item.what.text) and item.what.kind != "placeholder":
+            for span in self._tag(item).spans:
+                start = item.start + span.start
+                yield Span(
+                    self._segment(block, start, span.segment.source), start, item.start + span.end, [item]
+                )
+
+    def _tag(self, item: Item) -> Html:
+        return Html(Decoded(full_text([item.what]), "utf-8", b""), self._languages, True)
 
     def _segment(self, block: Block, start: int, source: Content) -> Segment:
-        return Segment(source, f"line {bisect_right(self._starts, block.place(start))}")
+        return Segment(source, self._where(block.place(start)))
 
-    def _changes(self, one: _Texts, new: dict[int, Content]) -> Iterator[_Change]:
-        """The changes of a block. Those of images are part of the change of the text around them."""
+    def _where(self, place: int) -> str:
+        return f"line {bisect_right(self._starts, place)}"
+
+    def _changes(self, one: _Texts, new: dict[int, Content]) -> Iterator[Change]:
+        """The changes of a block. Those inside codes are part of the change of the text around them."""
         main = one.main if id(one.main) in new else None
-        inner = []
-        for span in one.images:
+        inner, written = [], []
+        for span in one.inside:
             if id(span) not in new:
                 continue
-            ways = [
-                Edit(span.start, span.end, text)
-                for text in written_alt(new[id(span)], self._parsed.references)
-            ]
+            ways = [Edit(span.start, span.end, text) for text in self._ways_inside(span, new[id(span)])]
             if ways and main is not None and main.start <= span.start < main.end:
                 inner.append(ways[0])
+                written.append(span.segment)
             else:
-                yield _Change(span.segment, iter([[_filed(one.block, edit)] for edit in ways]))
+                yield Change([span.segment], iter([[filed(one.block, edit)] for edit in ways]))
         if main is not None and one.place is not None:
             parts = updated(one.block.text, main, new[id(main)], inner)
-            yield _Change(main.segment, self._ways(one.place, parts))
+            yield Change([main.segment, *written], self._ways(one.place, parts))
 
     def _ways(self, place: Place, parts: Content) -> Iterator[list[Edit]]:
         for text in ways_to_write(parts, place, self._parsed.references):
-            yield [_filed(place.block, Edit(place.start, place.end, text))]
+            yield [filed(place.block, Edit(place.start, place.end, text))]
+
+    def _ways_inside(self, span: Span, parts: Content) -> Iterator[str]:
+        if not span.items:
+            yield from written_alt(parts, self._parsed.references)
+            return
+        tag, start = self._tag(span.items[0]), span.items[0].start
+        plain = Result((" ".join(full_text(parts).split()),))
+        results = [plain if one.start == span.start - start else None for one in tag.spans]
+        yield from (edit.new for edit in tag.edits(results))
 
 
 def parse(data: bytes, languages: Languages) -> Markdown:
@@ -119,66 +152,4 @@ def parse(data: bytes, languages: Languages) -> Markdown:
 
     Raises ConfigError without markdown-it-py, and DataError if it is not UTF-8.
     """
-    return Markdown(decode_file(data))
-
-
-def _core(items: Sequence[Item], text: str) -> Sequence[Item]:
-    """The items of a segment: not those at the ends, unless a link has to get the label that its text was."""
-    core = trimmed(items)
-    for place, item in enumerate(items):
-        if isinstance(item.what, Code) and item.what.kind == "close" and core and item.start >= core[-1].end:
-            if item.what.text == text[item.start : item.end]:
-                continue
-            pair = item.what.pair
-            start = next(
-                n for n, one in enumerate(items) if isinstance(one.what, Code) and one.what.pair == pair
-            )
-            if items[start].start < core[0].start:
-                core = paired(items[start : place + 1])
-    return core
-
-
-def _filed(block: Block, edit: Edit) -> Edit:
-    """An edit of the text of a block as one of the file, with the marks of containers before each line."""
-    if block.kind == "cell":
-        new = edit.new.replace("\n", " ").replace("|", "\\|")
-    else:
-        new = edit.new.replace("\n", block.line_end + block.prefix)
-    return Edit(block.place(edit.start), block.place(edit.end - 1) + 1, new)
-
-
-class _Check:
-    """Takes the changes after which a file has the same structure as before."""
-
-    def __init__(self, text: str, structure: list[tuple[str, ...]]) -> None:
-        self._text = text
-        self._structure = structure
-        self._checks = 0
-
-    def accept(self, changes: Sequence[_Change]) -> tuple[list[Edit], list[Segment]]:
-        """Return the edits, and the segments that no way of writing fits."""
-        started = [change for change in changes if change.advance()]
-        taken = self._taken(started, [])
-        edits = [edit for change in taken for edit in change.edits]
-        fit = {id(change) for change in taken}
-        return edits, [change.segment for change in changes if id(change) not in fit]
-
-    def _taken(self, changes: Sequence[_Change], before: Sequence[_Change]) -> list[_Change]:
-        """Those of the changes that fit, given the ones before them. Halves the list until each one fits."""
-        if not changes or self._fits([*before, *changes]):
-            return [*changes]
-        if len(changes) > 1:
-            half = len(changes) // 2
-            first = self._taken(changes[:half], before)
-            return [*first, *self._taken(changes[half:], [*before, *first])]
-        while changes[0].advance():
-            if self._fits([*before, *changes]):
-                return [*changes]
-        return []
-
-    def _fits(self, changes: Sequence[_Change]) -> bool:
-        self._checks += 1
-        if self._checks > _MOST_CHECKS:
-            return False
-        edits = [edit for change in changes for edit in change.edits]
-        return read_blocks(apply(self._text, edits)).structure == self._structure
+    return Markdown(decode_file(data), languages)

@@ -17,14 +17,17 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_block import StateBlock
     from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
 
 _DEEPEST = 60  # blocks inside each other; deeper ones stay
 _TEMPLATE = r"\{\{(?:[^}]|\}(?!\})){0,500}+\}\}|\{%(?:[^%]|%(?!\})){0,500}+%\}|\{#(?:[^#]|#(?!\})){0,500}+#\}"
 _LINE = re.compile(
     rf"(?>(?:{_TEMPLATE})[ \t]*)++"  # Jekyll, Hugo, Jinja
-    r"|:{3,}.*"  # fenced divisions
+    r"|:{3,}.*|\*\[[^\[\]]+\]:.*"  # fenced divisions, abbreviations
     r"|-{1,}8<-{1,}.*"  # snippets of PyMdown
     r"|\[TOC\]|\[\[_TOC_\]\]"
+    r"|\{/\*(?:[^*]|\*(?!/\}))*+\*/\}|\([\w:. -]+\)="  # comments of MDX, targets of MyST
+    r"|<[a-z]+\s[^<>]*\bmarkdown\b[^<>]*>"  # of Kramdown
     r"|(?:!!!|\?\?\?\+?)[ \t].*|===[!+]?[ \t]*\".*"  # admonitions and tabs
 )
 _MODULE = re.compile(  # of JavaScript, in MDX
@@ -35,20 +38,48 @@ _MODULE = re.compile(  # of JavaScript, in MDX
 _RAW = re.compile(
     r"\{%-?[ \t]*(raw|highlight|comment|mermaid)\b.*|\{\{[<%][ \t]*(highlight|mermaid|math)\b.*"
 )
+_EXPRESSION = re.compile(r"\{[\w$.!]+(?:\(|\s*(?:&&|\|\||\?|=>))")  # of MDX
+_OPTION = re.compile(r":[\w-]+:(?:[ \t].*)?")
 _CONTAINER = ("!!!", "???", "===")
 # Short, so that a run of opening braces takes no more than linear time.
 _JSX_BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}+\}){0,200}+\}){0,200}+\}"
 _JSX = re.compile(
     rf"<[A-Za-z][\w.-]*+(?:\s++(?:[\w:-]++(?:=(?:\"[^\"]*+\"|'[^']*+'|{_JSX_BRACES}))?|{_JSX_BRACES}))*+\s*+/?>"
 )
+_COMPONENT = re.compile(rf"(?:</[A-Z][\w.]*+\s*+>|(?=<[A-Z]){_JSX.pattern})[ \t]*")
 _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("template", re.compile(_TEMPLATE)),
     ("attributes", re.compile(r"\{[:#.][^{}\n]*\}")),
     ("math", re.compile(r"\$\$[^$]+\$\$|\$(?=[^\s$])(?:[^$\\\n]|\\.)+?(?<=\S)\$(?!\d)")),
+    ("wiki", re.compile(r"!?\[\[[^\[\]\n]+\]\](?![(\[])")),
+    (
+        "code",
+        re.compile(
+            r"\{(?:/\*(?:[^*]|\*(?!/\})){0,500}+\*/|[\w$]+[.(\[?][^{}\n]*|[\w:+.-]+\}(?P<role>`+)[^`]+(?P=role))(?(role)|\})"
+        ),
+    ),
+    ("code", re.compile(r"\+\+[\w-]+(?:\+[\w-]+)*\+\+")),  # keys
     ("footnote", re.compile(r"\[\^[^\[\]\s]+\]:?")),
     ("jsx", _JSX),
 )
-_FIRST = re.compile(r"\[[ xX]\](?=[ \t])|\[![A-Za-z]+\]")  # a task, an alert of GitHub
+ALERT = re.compile(r"\[![A-Za-z]+\][-+]?")  # of GitHub and Obsidian, at the start of a quotation
+_FIRST = re.compile(rf"\[[ xX]\](?=[ \t])|{ALERT.pattern}")  # a task
+_NOTES = (
+    "note|tip|hint|info|important|success|question|warning|caution|attention|danger|error|failure|bug|todo|seealso"
+    "|example|quote|cite|abstract|summary|tldr|details|dropdown|admonition|topic|sidebar|(?:grid-item-)?card|tab-item|tab|secondary"
+)
+# The title of a block, in quotes, in brackets, or behind its name.
+_TITLES = (
+    re.compile(r"(?:!!!|\?\?\?\+?|===[!+]?)[^\"]*\"(.*)\"[ \t]*"),
+    re.compile(rf"[`~:]{{3,}}[ \t]*\{{?(?:{_NOTES})\}}?[ \t]*\[(.*)\](?:[ \t]*\{{[^{{}}]*\}})?[ \t]*"),
+    re.compile(rf"[`~:]{{3,}}[ \t]*\{{?(?:{_NOTES})\}}?[ \t]+([^\s{{\[].*?)(?:[ \t]*\{{[^{{}}]*\}})?[ \t]*"),
+)
+# Directives of MyST. The content of those below is Markdown.
+_DIRECTIVE = re.compile(r"(`{3,}|~{3,}|:{3,})[ \t]*\{([\w:.-]+)\}.*")
+_OF_TEXT = re.compile(
+    rf"(?:{_NOTES}|figure|image|epigraph|highlights|pull-quote|margin|aside|deprecated|version\w+|grid(?:-item)?"
+    r"(?:-card)?|tab-set|list-table|container|only|div)"
+)
 
 
 @cache
@@ -69,6 +100,8 @@ def parser() -> MarkdownIt:
     block.at("lheading", _noted(rules_block.lheading))
     block.at("table", _noted(rules_block.table), {"alt": ["paragraph", "reference"]})
     block.at("reference", _reference(rules_block.reference))
+    block.at("html_block", _noted(rules_block.html_block), {"alt": interrupts})
+    block.before("fence", "directive", _directive, {"alt": interrupts})
     block.before("fence", "container", _container, {"alt": interrupts})
     block.before("fence", "opaque", _opaque, {"alt": interrupts})
     leaves = {
@@ -99,7 +132,7 @@ def _noted(
         if not rule(state, start, end, silent):
             return False
         for token in state.tokens[count:]:
-            if token.type == "inline" and token.map is not None:
+            if token.type in ("inline", "html_block") and token.map is not None:
                 token.meta["starts"] = [state.bMarks[line] + state.tShift[line] for line in range(*token.map)]
         return True
 
@@ -142,7 +175,7 @@ def _mark(state: StateInline, silent: bool) -> bool:
     if state.pos == 0:
         found = ("first", _FIRST.match(state.src))
     for kind, form in _MARKS:
-        if found[1] is None and state.src[state.pos] in "{$[<":
+        if found[1] is None and state.src[state.pos] in "{$[<!+":
             found = (kind, form.match(state.src, state.pos, state.posMax))
     kind, match = found
     if match is None or (kind == "jsx" and "{" not in match.group()):
@@ -171,16 +204,78 @@ def _opaque(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     elif not silent and _MODULE.fullmatch(line) is not None:
         while after < end and not state.isEmpty(after):
             after += 1
+    elif not silent and _EXPRESSION.match(line) is not None:
+        after, depth = start, 0
+        while after < end and (after == start or depth > 0):
+            depth += _line(state, after).count("{") - _line(state, after).count("}")
+            after += 1
     elif _LINE.fullmatch(line) is None:
-        return False
+        place = state.bMarks[start] + state.tShift[start]
+        tag = _COMPONENT.match(state.src, place) if line[:1] == "<" else None
+        if tag is None or state.src[tag.end() : tag.end() + 1] not in ("", "\n"):
+            return False
+        after = start + 1 + tag.group().rstrip().count("\n")
     if after <= start:
         return False
     if not silent:
-        token = state.push("opaque", "", 0)
-        token.map = [start, after]
-        token.content = state.getLines(start, after, state.blkIndent, False)
+        _push_opaque(state, start, after)
         state.line = after
     return True
+
+
+def _push_opaque(state: StateBlock, start: int, after: int) -> None:
+    token = state.push("opaque", "", 0)
+    token.map = [start, after]
+    token.content = _titled(state, start, token) + state.getLines(start + 1, after, state.blkIndent, False)
+
+
+def _titled(state: StateBlock, start: int, token: Token) -> str:
+    """Note in `meta` where the title in a line is. Returns the line without the title."""
+    line = _line(state, start)
+    for form in _TITLES:
+        if (found := form.fullmatch(line)) is not None:
+            begin = state.bMarks[start] + state.tShift[start]
+            token.meta["title"] = (begin + found.start(1), begin + found.end(1))
+            return line[: found.start(1)] + line[found.end(1) :]
+    return line
+
+
+def _directive(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A directive of MyST with Markdown inside: the fence, options, content, the fence. Others stay."""
+    if state.is_code_block(start) or state.sCount[start] < state.blkIndent:
+        return False
+    found = _DIRECTIVE.fullmatch(_line(state, start))
+    if found is None or (found[1][0] != ":" and not _OF_TEXT.fullmatch(found[2])):
+        return False
+    if silent:
+        return True
+    close, inside = re.compile(rf"{found[1][0]}{{{len(found[1])},}}"), start + 1
+    last = inside
+    while last < end and not close.fullmatch(_line(state, last)):
+        if not state.isEmpty(last) and state.sCount[last] < state.blkIndent:
+            break
+        last += 1
+    after = min(last + 1, end)
+    if not _OF_TEXT.fullmatch(found[2]):
+        _push_opaque(state, start, after)
+    else:
+        while inside < last and _OPTION.fullmatch(_line(state, inside)):
+            inside += 1
+        _push_opaque(state, start, inside)
+        _inside(state, inside, last)
+        if after > last:
+            _push_opaque(state, last, after)
+    state.line = after
+    return True
+
+
+def _inside(state: StateBlock, start: int, end: int) -> None:
+    """Read the blocks of some lines."""
+    most, parent, state.lineMax, state.parentType = state.lineMax, state.parentType, end, "root"
+    state.level += 1
+    state.md.block.tokenize(state, start, end)
+    state.level -= 1
+    state.lineMax, state.parentType = most, parent
 
 
 def _until(state: StateBlock, start: int, end: int, mark: str) -> int:
@@ -206,12 +301,10 @@ def _container(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     while after < end and (state.isEmpty(after) or state.sCount[after] >= state.blkIndent + 4):
         after += 1
     token = state.push("container_open", "div", 1)
-    token.map, token.content = [start, after], line
+    token.map, token.content = [start, after], _titled(state, start, token)
     state.blkIndent, indent = state.blkIndent + 4, state.blkIndent
-    state.lineMax, most = after, state.lineMax
-    state.parentType, parent = "root", state.parentType
-    state.md.block.tokenize(state, start + 1, after)
-    state.blkIndent, state.lineMax, state.parentType, state.line = indent, most, parent, after
+    _inside(state, start + 1, after)
+    state.blkIndent, state.line = indent, after
     state.push("container_close", "div", -1)
     return True
 

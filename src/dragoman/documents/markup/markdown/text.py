@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dragoman.documents.markup.inline import Item, content
+from dragoman.documents.markup.block import Block
+from dragoman.documents.markup.inline import Item, content, essence, hugged
 from dragoman.documents.markup.lines import spaced, wrap
-from dragoman.documents.markup.markdown.blocks import Block
 from dragoman.documents.markup.markdown.inline import alt_text, read_inline
-from dragoman.documents.segment import Code, Content, merged
+from dragoman.documents.segment import Code, Content
 from dragoman.text.width import columns
 
 _PLAIN, _ESCAPED, _WHOLLY_ESCAPED = range(3)  # how much is escaped: certain markup, all but URLs, all
@@ -24,7 +24,7 @@ _LINE_START = re.compile(
     r"|(\d{1,9})([.)])(?=\s|\Z)"
 )
 _GLUED = re.compile(r"[-+*=#>|:~`<!?\x02]|\d{1,9}[.)]\Z|\$\$")
-_GLUED_CODES = ("<", "{", "```", "~", "!", "$$", "[^")
+_GLUED_CODES = ("<", "{", "```", "~", "!", "$$", "[^", "[[")
 _HEADING_END = re.compile(r"(?<!\S)#+\Z")
 _TAGS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
 _MARK = re.compile(r"[\x00\x02]\x01*")
@@ -43,16 +43,16 @@ class Place:
 
 def ways_to_write(new: Content, place: Place, references: dict[str, Any]) -> Iterator[str]:
     """Yield ways to write a content, the plainest first. Each is read back as the content it is made of."""
-    new = _hugged(new)
+    new = hugged(new, _TAGS.keys(), _TAGS.keys())
     text = place.block.text
     for parts in dict.fromkeys((new, _starred(new), _tagged(new))):
-        expected = _essence((*place.before, *parts, *place.after))
+        expected = essence((*place.before, *parts, *place.after))
         for level in (_PLAIN, _ESCAPED, _WHOLLY_ESCAPED):
             marked, codes = _marked(parts, place, level)
             for width in (place.block.width, 0) if place.block.width else (0,):
                 made = _laid_out(marked, codes, place, width)
                 whole = text[: place.start] + made + text[place.end :]
-                if _essence(content(read_inline(whole, references))) == expected:
+                if essence(content(read_inline(whole, references))) == expected:
                     yield made
 
 
@@ -64,31 +64,6 @@ def written_alt(new: Content, references: dict[str, Any]) -> Iterator[str]:
         image = f"![{made}](x)"
         if alt_text(image, Item(0, len(image), image), references) == (2, 2 + len(made), text):
             yield made
-
-
-def _essence(parts: Content) -> list[tuple[str, str]]:
-    """What has to come back when a content is read again: all but space, and the numbers of pairs."""
-    bare = merged("".join(one.split()) if isinstance(one, str) else one for one in parts)
-    return [(one.kind, "".join(one.text.split())) if isinstance(one, Code) else ("text", one) for one in bare]
-
-
-def _hugged(new: Content) -> Content:
-    """Move space out of emphasis, where it would end it, and leave out emphasis of nothing."""
-    parts = list(new)
-    for place in range(len(parts) - 2, -1, -1):
-        one, after = parts[place], parts[place + 1]
-        if _is_mark(one, "open") and isinstance(after, str) and after[:1].isspace():
-            parts[place : place + 2] = [" ", one, after.lstrip()]
-    place = 1
-    while place < len(parts):
-        before, one = parts[place - 1], parts[place]
-        if _is_mark(one, "close") and isinstance(before, str) and before[-1:].isspace():
-            parts[place - 1 : place + 1] = [before.rstrip(), one, " "]
-        elif _is_mark(one, "close") and _is_mark(before, "open"):
-            del parts[place - 1 : place + 1]
-            place = max(place - 2, 0)
-        place += 1
-    return merged(parts)
 
 
 def _is_mark(one: str | Code, kind: str) -> bool:

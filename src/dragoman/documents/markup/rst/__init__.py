@@ -1,0 +1,1 @@
+"""reStructuredText: blocks, inline markup, tables."""
