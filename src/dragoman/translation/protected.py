@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from dragoman.text.checks.loops import is_invention, loops
-from dragoman.text.checks.placeholders import find_placeholders, has_language, mask
+from dragoman.text.checks.placeholders import IN_ORDER, MEASURE, find_placeholders, has_language, mask
 from dragoman.text.spans import Link, Span
 from dragoman.text.tokenizers.reserved import pieces
 from dragoman.translation.memory.store import MemoryGuide
@@ -38,13 +38,10 @@ _STUCK = "not translated: the output looped or never terminated"
 _WORD = re.compile(r"\S+")
 _FINAL = re.compile(r"(?<=[^\W\d])[.,;:!?…。，、；：！？]+$")  # behind a letter: "1." may be an ordinal
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ufeff\\ud800-\\udfff]")  # no text has them
+_UNIT = re.compile(MEASURE)
 _SPECIAL = "%{}$<>&\\"
 _PUNCTUATION = ".,;:!?()[]\"'«»„“”‘’…/=|-–—+*_#~@"
 _MARKS = _PUNCTUATION + " "
-# Placeholders that mean something by their order: %s and {}, but neither %1$s nor {0}.
-_IN_ORDER = re.compile(
-    r"%[-#0+']*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:(?:hh|h|ll|l|q|j|z|t|L)?[A-Za-z@]|<PRI\w+>)|\{(?:[:!][^}]*)?\}"
-)
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ class Sentence:
     text: str
     kept: tuple[Span, ...] = ()  # its placeholders: text[start:end], in order
     aligned: bool = False  # whether links are needed
-    c_format: bool = False  # whether C reads it
+    flags: tuple[str, ...] = ()  # how its placeholders are written: "c-format"
     strict: bool = False  # whether its text has placeholders, so that a lone % or brace may break it
 
     @property
@@ -140,7 +137,7 @@ class Sentences:
         """Translate the text between the placeholders part by part."""
         cut = [_parts(one) if one.kept else [] for one in sentences]
         asked = [
-            Sentence(_body(part), c_format=one.c_format, strict=True)
+            Sentence(_body(part), flags=one.flags, strict=True)
             for one, parts in zip(sentences, cut, strict=True)
             for part in parts
             if has_language(part)
@@ -217,20 +214,19 @@ def _themselves(one: Sentence, answer: Translated) -> Translated | None:
     kept = _places(one.names, answer.text)
     if kept is None:
         return None
-    found = {(each.start, each.end) for each in find_placeholders(answer.text, c_format=one.c_format)}
+    found = {(each.start, each.end) for each in find_placeholders(answer.text, one.flags)}
     covered = mask(answer.text, kept)
     # "$1,234" may become "$1 234": its $1 is in the source, too.
     if any(not any(covered[a:b]) and answer.text[a:b] not in one.text for a, b in found):
         return None
     # "%1" is not in "%10", though its characters are.
     if any(
-        span not in found and _is_found(name, one.c_format)
-        for name, span in zip(one.names, kept, strict=True)
+        span not in found and _is_found(name, one.flags) for name, span in zip(one.names, kept, strict=True)
     ):
         return None
     if (one.strict or one.kept) and _strays(answer.text, kept) - _strays(one.text, one.kept):
         return None
-    ordered = [span for name, span in zip(one.names, kept, strict=True) if _IN_ORDER.fullmatch(name)]
+    ordered = [span for name, span in zip(one.names, kept, strict=True) if IN_ORDER.fullmatch(name)]
     return replace(answer, kept=tuple(kept)) if ordered == sorted(ordered) else None
 
 
@@ -259,8 +255,8 @@ def _touches(text: str, edge: int) -> bool:
     )
 
 
-def _is_found(name: str, c_format: bool) -> bool:
-    found = find_placeholders(name, c_format=c_format)
+def _is_found(name: str, flags: tuple[str, ...]) -> bool:
+    found = find_placeholders(name, flags)
     return [(0, len(name))] == [(each.start, each.end) for each in found]
 
 
@@ -289,7 +285,9 @@ def _places(names: Sequence[str], text: str) -> list[Span] | None:
 def _by_alignment(one: Sentence, answer: Translated) -> Translated | None:
     """Replace the words aligned with a placeholder, and only with it, by the placeholder."""
     changes: list[tuple[int, int, str]] = []
-    for (start, end), name in zip(one.kept, one.names, strict=True):
+    for start, end in one.kept:
+        unit = _UNIT.match(one.text, end)
+        name = one.text[start : unit.end() if unit else end]
         linked = [link for link in answer.links if link[0] < end and link[1] > start]
         if not linked:
             return None
