@@ -216,7 +216,6 @@ _DIALECTS = {
     "sh": r"\$\{[^{}\n]*\}|\$\w+",
     "perl-brace": r"\{[A-Za-z_]\w*\}",
     "boost": rf"%\|[^|\n]*\||%\d{{1,4}}%|{_PERCENT}",
-    "java": rf"''|'(?:[^']|'')++(?:'|\Z)|{_BRACES}",
     "smalltalk": r"<[^<>\s]{0,9}>|%.",
     **dict.fromkeys(("javascript", "lua"), r"%[-+ #0]{0,5}\d{0,5}(?:\.\d{0,5})?[A-Za-z%]|%"),
     "ycp": r"%[1-9%]|%",
@@ -233,9 +232,12 @@ _WHOLE = ("tag", "url", "email", "double brace")  # with the directives in them
 
 
 def dialects(flags: Iterable[str]) -> tuple[str, ...]:
-    """Return the programs that read a message, by its flags: "c" for "c-format". "no-c-format" is none."""
+    """Return the programs that read a message, by its flags: "c" for "c-format". "no-c-format" is none.
+
+    Nor is "icu-format" or "java-format": the arguments of such messages are codes.
+    """
     names = (flag.removesuffix("-format").removeprefix("possible-") for flag in flags if "-format" in flag)
-    return tuple(name for name in names if not name.startswith("no-") and name != "icu")
+    return tuple(name for name in names if not name.startswith("no-") and name not in ("icu", "java"))
 
 
 def find_placeholders(text: str, flags: Sequence[str] = ()) -> list[Placeholder]:
@@ -281,8 +283,7 @@ def has_language(text: str, kept: Iterable[tuple[int, int]] = ()) -> bool:
 def _read_by(text: str, names: tuple[str, ...]) -> Iterator[Placeholder]:
     """Find what a program reads as a directive."""
     for match in _directives(names).finditer(text):
-        if match[0][0] != "'" or "{" in match[0]:  # an apostrophe of Java quotes a brace
-            yield Placeholder(*match.span(), "brace" if match[0][0] in "{}'" else "printf", match[0])
+        yield Placeholder(*match.span(), "brace" if match[0][0] in "{}" else "printf", match[0])
 
 
 @cache
