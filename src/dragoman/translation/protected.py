@@ -39,6 +39,9 @@ _WORD = re.compile(r"\S+")
 _FINAL = re.compile(r"(?<=[^\W\d])[.,;:!?…。，、；：！？]+$")  # behind a letter: "1." may be an ordinal
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ufeff\\ud800-\\udfff]")  # no text has them
 _UNIT = re.compile(MEASURE)
+# What belongs to a placeholder without a space: git-%s, size=%d, %s.txt, %.1fkg
+_GLUED_BEFORE = re.compile(r"(?<![\w.=/:#$(-])[A-Za-z0-9_#][\w.=/:#$(-]{0,40}\Z")
+_GLUED_BEHIND = re.compile(rf"{MEASURE}|(?:[._/=:-][A-Za-z0-9]\w*){{1,5}}")
 _SPECIAL = "%{}$<>&\\"
 _PUNCTUATION = ".,;:!?()[]\"'«»„“”‘’…/=|-–—+*_#~@"
 _MARKS = _PUNCTUATION + " "
@@ -137,10 +140,10 @@ class Sentences:
         """Translate the text between the placeholders part by part."""
         cut = [_parts(one) if one.kept else [] for one in sentences]
         asked = [
-            Sentence(_body(part), flags=one.flags, strict=True)
+            Sentence(body, flags=one.flags, strict=True)
             for one, parts in zip(sentences, cut, strict=True)
-            for part in parts
-            if has_language(part)
+            for number, part in enumerate(parts)
+            if has_language(body := _body(part, number))
         ]
         found = iter(zip(asked, self._search(asked), strict=True))
         return [
@@ -285,9 +288,10 @@ def _places(names: Sequence[str], text: str) -> list[Span] | None:
 def _by_alignment(one: Sentence, answer: Translated) -> Translated | None:
     """Replace the words aligned with a placeholder, and only with it, by the placeholder."""
     changes: list[tuple[int, int, str]] = []
-    for start, end in one.kept:
-        unit = _UNIT.match(one.text, end)
-        name = one.text[start : unit.end() if unit else end]
+    gaps = _parts(one)
+    for (start, end), inner, before, behind in zip(one.kept, one.names, gaps, gaps[1:], strict=False):
+        glued = _GLUED_BEFORE.search(before), _GLUED_BEHIND.match(behind)
+        name = (glued[0][0] if glued[0] else "") + inner + (glued[1][0] if glued[1] else "")
         linked = [link for link in answer.links if link[0] < end and link[1] > start]
         if not linked:
             return None
@@ -394,7 +398,7 @@ def _assembled(
     text, kept, links, place = "", list[Span](), list[Link](), 0
     for number, part in enumerate(parts):
         start = len(text)
-        text += _part(part, found)
+        text += _part(part, number, found)
         links.append((place, place + len(part), start, len(text)))
         place += len(part)
         if number < len(one.kept):
@@ -408,17 +412,18 @@ def _assembled(
     )
 
 
-def _body(part: str) -> str:
-    """The part without the marks and spaces at its edges, which stay as they are."""
-    return re.sub(r"^[\W_]+|[\W_]+$", "", part)
+def _body(part: str, number: int) -> str:
+    """The part without the marks, spaces and units at its edges, which stay as they are."""
+    unit = _UNIT.match(part) if number else None  # of the placeholder before it
+    return re.sub(r"^[\W_]+|[\W_]+$", "", part[unit.end() if unit else 0 :])
 
 
-def _part(part: str, found: Iterator[tuple[Sentence, Translation]]) -> str:
-    if not has_language(part):
+def _part(part: str, number: int, found: Iterator[tuple[Sentence, Translation]]) -> str:
+    if not has_language(body := _body(part, number)):
         return part
     sentence, translation = next(found)
     answer = _checked(sentence, translation)
-    start = part.index(sentence.text)
+    start = part.rindex(body)
     # Models end a fragment as if it was a sentence; the source has its own marks around it.
     body = _FINAL.sub("", answer.text) if answer else sentence.text
     return part[:start] + body + part[start + len(sentence.text) :]

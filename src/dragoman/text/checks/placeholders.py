@@ -60,7 +60,7 @@ _PRECISION = r"(?:\.(?:\*(?:\d{1,2}\$)?|\d{1,4})?)?"
 _WIDTH = r"(?:\*(?:\d{1,2}\$)?|\d{1,4})?"
 MEASURE = (  # the same in all languages, more or less
     r"(?:[kKMGTP]?i?(?:B|b|bps|bit)(?:/s)?|[mµkc]?m(?:/h|/s)?|[kmµ]?[glVAW]|ms|h|[kMG]?Hz|px|pt|r?em|v[hw]"
-    r"|dpi|ppi|fps|bpm|rpm|mph|kmh|kWh|lbs?|oz|ft)(?![A-Za-z])"
+    r"|dpi|ppi|fps|bpm|rpm|mph|kmh|kWh|lbs?|oz|ft|(?<=[dfgu])s)(?![A-Za-z])"
 )
 _UNIT = rf"(?:{MEASURE}|(?:[KMGTsdwxy]|mins?|secs?|hrs?|mi|th|nd|rd|st)(?![A-Za-z]))"
 # In an attribute a tag of a template may stand. No "<" else, so that the time is linear.
@@ -165,7 +165,7 @@ _WORDS: tuple[tuple[Kind, str], ...] = (
     (
         "option",
         r"(?<![^\s(\[{\"'“„«|/,=`])--[A-Za-z][\w-]*(?:=[^\s,;\"'()\[\]]*[\w/}>]|\[=[^\s\[\]]*\])?"
-        r"|(?<=[\s(\[|\"'`,/])-[A-Za-z](?=[\s,.;:)\]|\"'`=]|\Z)|\A-[A-Za-z](?=,|\s+-|\s*\Z)",
+        r"|(?<=[\s(\[|\"'`,/])-[A-Za-z](?=[\s,.;:()\[\]|\"'`=]|\Z)|\A-[A-Za-z](?=,|\s+-|\s*\Z)",
     ),
     (
         "path",

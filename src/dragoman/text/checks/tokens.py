@@ -20,21 +20,21 @@ _NO_WORD = re.compile(
     r"^(?!(?:[A-Z]{2,3}\$|[ckmd]?m[23]$|\d+x\d+$))"  # US$5, km2, 4x4
     r"(?:.*(?:[A-Za-z]\d|\d(?![hHuU]\d)[A-Za-z]+\d"  # MP3; not 5th, 10km, 10h30
     r"|(?<!Mc)(?<!Mac)(?<=[a-z])[A-Z]"  # iPhone
-    r"|[A-Za-z0-9]_[A-Za-z0-9]|[A-Za-z][@#$%^*=|~\\<>{}][A-Za-z0-9]|[A-Za-z](?:\+\+|\#)$"
-    r"|[A-Za-z0-9]{2}\.[a-z][a-z0-9]|//|::)|[@#$%\\]+[A-Za-z_]|/[A-Za-z])"
+    r"|[A-Za-z0-9]_[A-Za-z0-9]|[A-Za-z][@$%*~{}][A-Za-z0-9]|[A-Za-z](?:\+\+|\#)$"
+    r"|[A-Za-z0-9]{2}\.[a-z][a-z0-9]|//|::)|[@$%]+[A-Za-z_]|/[A-Za-z])"
 )
 _SIGNS = re.compile(
-    r"(?<!\S)(?!<<|>>)(?=[^\s\w]*[=<>|&])[-=<>|&!:+*/~^\\]{2,}+(?!\S)"  # ->, ==, &&
-    r"|[\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff]"
+    r"(?<!\S)(?!<<|>>)(?=[^\s\w]*[&!:])[-=<>|&!:+*/~^\\]{2,}+(?!\S)"  # &&, !=
+    r"|[=<>|\\^]+|#(?!\d)|[\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff]"  # ->, a=b, x|y
 )
 _UNIT = re.compile(rf"(?:%[-+#0-9$.*]{{0,12}}l{{0,2}}[A-Za-z@]|\\}})({MEASURE})")
-_MNEMONIC = 6  # words of a label, in which "_" is an accelerator: "E_xit"
+_MNEMONIC = 4  # words of a label, in which "_" is an accelerator: "E_xit"
 _MOST = 100  # that are looked for inside of words
 
 
 def lost_tokens(source: str, target: str) -> list[str]:
     """Return the tokens of the source that are no words and that the target has less often."""
-    label = len(source.split()) <= _MNEMONIC and source.count("_") == 1
+    label = source.count("_") == 1 and source.strip()[:1].isupper() and len(source.split()) <= _MNEMONIC
     lost = (_tokens(source) - _tokens(target)).keys()
     kept = [one for one in lost if not (label and "_" in one)][:_MOST]
     return [one for one in kept for _ in range(_count(one, source) - _count(one, target))]
