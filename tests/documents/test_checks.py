@@ -22,6 +22,9 @@ IT, END_IT = Code("<i>", "open", 2), Code("</i>", "close", 2)
         (("no 5 in {n5}",), ("keine {n5} in 5",)),
         ((B, IT, END, END_IT), (B, IT, END, END_IT)),
         ((), ()),
+        (("See https://exam", B, "ple", END, ".org"), ("Bei https://exam", B, "ple", END, ".org")),
+        (("See https://exam", B, "ple", END, ".org"), (B, "https://example.org", END)),
+        (("%1$s and %2$s",), ("%2$s und %1$s",)),
     ],
 )
 def test_the_same_codes_and_numbers_raise_no_doubt(source: Content, target: Content) -> None:
@@ -45,6 +48,13 @@ def test_the_same_codes_and_numbers_raise_no_doubt(source: Content, target: Cont
         (("a",), (B, "a"), "tag: <b> added"),
         ((B, "a", END), (END, "a", B), "tags cross"),
         ((B, IT, END_IT, END), (B, IT, END, END_IT), "tags cross"),
+        (("%s has %d dogs",), ("%d Hunde hat %s",), "placeholder: %d %s in another order"),
+        (
+            ('<a href="%s">%s</a>',),
+            ('%s <a href="%s">der</a>',),
+            'placeholder: %s <a href="%s"> in another order',
+        ),
+        (("a ", B, "https://exam", END, "ple.org"), ("b https://example.org",), "tag: <b> missing"),
         (("5 dogs",), ("Hunde",), "number differs: 5 missing"),
         (("5 dogs",), ("15 Hunde",), "number differs: 15 added"),
     ],

@@ -105,6 +105,50 @@ def test_what_was_found_is_text_again() -> None:
     assert as_written(("a ", FoundCode("%s", "placeholder"), "", " b")) == ("a %s b",)
 
 
+BOLD = Code("<b>", "open", 1), Code("</b>", "close", 1)
+
+
+def test_a_url_that_is_bold_in_part_is_one() -> None:
+    content = ("See https://exam", BOLD[0], "ple", BOLD[1], ".org/x!")
+    flat = flatten(with_found(content))
+    assert flat.text == "See https://example.org/x!"
+    assert [flat.text[start:end] for start, end, _ in flat.kept] == ["https://example.org/x"]
+    assert flat.tags == ()
+    assert unflatten(flat) == content
+
+
+def test_a_tag_in_a_url_whose_partner_is_outside_goes_to_its_edge() -> None:
+    content = (BOLD[0], "See https://exam", BOLD[1], "ple.org, ", Code("<i>", "open", 2), "now")
+    assert as_written(with_found(content)) == content
+    assert unflatten(flatten(with_found(content))) == (
+        BOLD[0], "See https://example.org", BOLD[1], ", ", Code("<i>", "open", 2), "now",
+    )  # fmt: skip
+
+
+def test_a_url_ends_at_a_break_and_a_placeholder() -> None:
+    name = Code("<x id='1'/>", "placeholder")
+    content = ("https://a.org", BREAK, "b https://c.org", name, "d")
+    found = [one for one in with_found(content) if isinstance(one, FoundCode)]
+    assert [one.text for one in found] == ["https://a.org", "https://c.org"]
+
+
+def test_a_tag_with_an_argument_of_the_file_is_one() -> None:
+    name = Code("{0}", "placeholder")
+    content = ('Read <a href="', name, '">the ', name, "</a>")
+    flat = flatten(with_found(content))
+    assert (flat.text, [(at, code.kind, code.text) for at, code in flat.tags]) == (
+        "Read the {0}",
+        [(5, "open", '<a href="{0}">'), (12, "close", "</a>")],
+    )
+    assert [code for *_, code in flat.kept] == [name]
+    assert unflatten(flat) == content
+
+
+def test_words_across_codes_are_no_placeholders() -> None:
+    content = ("50", BOLD[0], "%", BOLD[1], "sure")
+    assert with_found(content) == content
+
+
 @given(st.text(alphabet="ab <>/%s{}n\\&;"))
 def test_any_text_comes_back(text: str) -> None:
     content = tuple(one for one in (text,) if one)

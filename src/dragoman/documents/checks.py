@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from dragoman.documents.flat import FoundCode
 from dragoman.documents.segment import Code, Content
 from dragoman.text.checks.faults import Side, faults_of, unmatched
+from dragoman.text.checks.placeholders import IN_ORDER
 
 
 def doubts(source: Content, target: Content, languages: tuple[str, str]) -> list[str]:
     """Return the faults of a translation. Placeholders are codes: see `flat.with_found`."""
     flags = map(str, faults_of(_side(source, languages[0]), _side(target, languages[1])))
-    return [*flags, *_different_tags(source, target)]
+    return [*flags, *_different_tags(source, target), *_different_order(source, target)]
 
 
 def loses_codes(source: Content, target: Content) -> bool:
     """Whether placeholders or tags are missing, too many or crossed."""
-    return _placeholders(source) != _placeholders(target) or bool(_different_tags(source, target))
+    differs = _placeholders(source) != _placeholders(target) or bool(_different_tags(source, target))
+    return differs or bool(_different_order(source, target))
 
 
 def _side(content: Content, language: str) -> Side:
@@ -28,7 +31,8 @@ def _side(content: Content, language: str) -> Side:
         elif _is_placeholder(one):
             text, words = text + one.text, words + " "
         else:
-            text, words = text + one.shown, words + one.shown
+            shown = one.shown or " " * one.breaks
+            text, words = text + shown, words + shown
     return Side(text, language, _placeholders(content), words)
 
 
@@ -46,13 +50,32 @@ def _different_tags(source: Content, target: Content) -> list[str]:
     return found + (["tags cross"] if _crosses(target) and not _crosses(source) else [])
 
 
+def _different_order(source: Content, target: Content) -> list[str]:
+    """Whether placeholders that mean something by their order, such as %s, have another one; also in tags."""
+    ours, theirs = (
+        [one.text for one in side if isinstance(one, FoundCode) and IN_ORDER.search(one.text)]
+        for side in (source, target)
+    )
+    same = ours == theirs or Counter(ours) != Counter(theirs)  # which has a doubt of its own
+    return [] if same else [f"placeholder: {' '.join(theirs)} in another order"]
+
+
 def _tags(content: Content) -> Counter[str]:
-    return Counter(one.text for one in content if isinstance(one, Code) and not _is_placeholder(one))
+    return Counter(one.text for one in _tags_of(content))
+
+
+def _tags_of(content: Content) -> Iterator[Code]:
+    """The tags of the file, also those in a URL."""
+    for one in content:
+        if isinstance(one, FoundCode) and one.kind == "placeholder":
+            yield from _tags_of(one.parts)
+        elif isinstance(one, Code) and not _is_placeholder(one):
+            yield one
 
 
 def _crosses(content: Content) -> bool:
     """Whether a closing tag comes before its opening one, or not before those opened later."""
-    codes = [one for one in content if isinstance(one, Code) and one.pair and not _is_placeholder(one)]
+    codes = [one for one in _tags_of(content) if one.pair]
     opened: list[int] = []
     for code in codes:
         if code.kind == "open":

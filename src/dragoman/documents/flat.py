@@ -7,11 +7,13 @@ flatten(with_found(("Press ", <b>, "Save", </b>, " in {app}.")))
 from __future__ import annotations
 
 import re
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
-from dragoman.documents.segment import Code, Content
-from dragoman.text.checks.placeholders import find_placeholders
+from dragoman.documents.segment import Code, Content, full_text
+from dragoman.text.checks.placeholders import Kind, find_placeholders, mask
 
 # Shortcuts of the keyboard, in text and alone behind a tab: Ctrl+O, Alt-F4, ⌘S, <Control>q.
 _NAMED_KEY = (
@@ -24,7 +26,11 @@ _KEYS = re.compile(
     rf"(?<![\w<+-])(?:(?:{_MODIFIER}[+-]){{1,5}}|(?:<{_MODIFIER}>){{1,5}}|(?:[⌘⇧⌥⌃][+-]?){{1,5}}){_KEY}"
     rf"|(?:(?<=\t)|(?<=\\t))(?:{_NAMED_KEY}|[A-Z])(?=\s*\Z)|(?P<tab>\t+|(?<!\b[A-Za-z]:)(?:\\[tn])+)"
 )
-_TAG = re.compile(r"<(/?)([\w:.-]+)[^>]*?(/?)>")
+_TAG = re.compile(r"<(/?)([\w:.-]+).*?(/?)>", re.DOTALL)
+_CODE = "\ufffc"  # stands for a placeholder of the file, which a tag may hold: <a href="{0}">
+_CROSSED: frozenset[Kind] = frozenset(
+    ("tag", "url", "email", "path", "double brace", "brace", "dollar", "icu")
+)
 _VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "wbr"))
 _BREAKS = frozenset(("br", "hr"))
 # Elements that stand on their own. Of the tags that we find in text only pairs count: "cp <li>" has no list.
@@ -34,8 +40,11 @@ DIVIDING = frozenset(
 )
 
 
+@dataclass(frozen=True)
 class FoundCode(Code):
-    """A code that we found in the text. It goes back as text."""
+    """A code that we found in the text. It goes back as text; as `parts` if codes of the file are in it."""
+
+    parts: Content = ()
 
 
 @dataclass(frozen=True)
@@ -47,9 +56,12 @@ class Flat:
     kept: tuple[tuple[int, int, Code], ...] = ()  # placeholders: text[start:end]
 
 
-def with_found(content: Content, *, c_format: bool = False) -> Content:
+def with_found(content: Content, flags: tuple[str, ...] = ()) -> Content:
     """Return the content with the placeholders and tags in its text as codes of their own."""
-    items = [each for one in content for each in (_found(one, c_format) if isinstance(one, str) else [one])]
+    items: list[str | Code] = []
+    keyed = [each for one in content for each in (_with_keys(one) if isinstance(one, str) else [one])]
+    for part in parts(tuple(keyed)):
+        items += [part] if isinstance(part, Code) else _found(part, flags)
     first = 1 + max((one.pair for one in items if isinstance(one, Code)), default=0)
     return tuple(_paired(items, first))
 
@@ -61,8 +73,11 @@ def flatten(content: Content) -> Flat:
         if isinstance(one, str):
             text += one
         elif one.kind == "placeholder" and (shown := (one.shown or one.text).strip()):
-            kept.append((len(text), len(text) + len(shown), one))
+            before, code, behind = _balanced(one)
+            tags += [(len(text), each) for each in before]
+            kept.append((len(text), len(text) + len(shown), code))
             text += shown
+            tags += [(len(text), each) for each in behind]
         else:
             tags.append((len(text), one))
             text += one.shown
@@ -103,31 +118,69 @@ def as_written(content: Sequence[str | Code]) -> Content:
     """The same content with adjacent texts joined, and codes that were found in the text as text."""
     out: list[str | Code] = []
     for one in content:
-        if isinstance(one, FoundCode):
-            one = one.text
-        if isinstance(one, str) and out and isinstance(out[-1], str):
-            out[-1] += one
-        elif one != "":
-            out.append(one)
+        for each in (one.parts or (one.text,)) if isinstance(one, FoundCode) else (one,):
+            if isinstance(each, str) and out and isinstance(out[-1], str):
+                out[-1] += each
+            elif each != "":
+                out.append(each)
     return tuple(out)
 
 
-def _found(text: str, c_format: bool) -> Iterator[str | Code]:
-    done = 0
-    for keys in _KEYS.finditer(text):
-        yield from _placeholders(text[done : keys.start()], c_format)
-        yield FoundCode(keys[0], "empty" if keys["tab"] else "placeholder", breaks=bool(keys["tab"]))
-        done = keys.end()
-    yield from _placeholders(text[done:], c_format)
-
-
-def _placeholders(text: str, c_format: bool) -> Iterator[str | Code]:
-    done = 0
-    for one in find_placeholders(text, c_format=c_format):
-        yield text[done : one.start]
-        yield _tag(one.text) if one.kind == "tag" else FoundCode(one.text, "placeholder")
-        done = one.end
+def _with_keys(text: str) -> Iterator[str | Code]:
+    """Find shortcuts and tabs, but none inside a URL, a path or a tag."""
+    keys, done = list(_KEYS.finditer(text)), 0
+    inside = mask(text, ((one.start + 1, one.end) for one in (find_placeholders(text) if keys else [])))
+    for one in keys:
+        if not inside[one.start()]:
+            yield text[done : one.start()]
+            yield FoundCode(one[0], "empty" if one["tab"] else "placeholder", breaks=bool(one["tab"]))
+            done = one.end()
     yield text[done:]
+
+
+def _found(content: Content, flags: tuple[str, ...]) -> Iterator[str | Code]:
+    """Find codes in texts, and across codes of the file: a URL with a bold part, a tag with an argument."""
+    shown = [
+        one if isinstance(one, str) else _CODE if one.kind == "placeholder" else one.shown for one in content
+    ]
+    text, edges = "".join(shown), list(accumulate(map(len, shown), initial=0))
+    left = deque(zip(content, edges, edges[1:], strict=False))
+
+    def until(place: int) -> Iterator[str | Code]:
+        """The items up to a place of the text, the last of them cut there. A tag at the place is left."""
+        while left and (left[0][1] < place or (left[0][2] <= place and isinstance(left[0][0], str))):
+            one, start, end = left.popleft()
+            if isinstance(one, str) and end > place:
+                left.appendleft((one[place - start :], place, end))
+                one = one[: place - start]
+            yield one
+
+    for one in find_placeholders(text, flags):
+        yield from until(one.start)
+        while left and left[0][2] == one.start:  # tags
+            yield left.popleft()[0]
+        inside = as_written(list(until(one.end)))
+        if all(isinstance(each, str) for each in inside):
+            yield _tag(one.text) if one.kind == "tag" else FoundCode(one.text, "placeholder")
+        elif one.kind == "tag":
+            yield replace(_tag(full_text(inside)), parts=inside)
+        elif one.kind in _CROSSED:
+            yield FoundCode(one.text, "placeholder", parts=inside)
+        else:
+            for each in inside:
+                yield from _found((each,), flags) if isinstance(each, str) else (each,)
+    yield from until(len(text) + 1)
+
+
+def _balanced(code: Code) -> tuple[list[Code], Code, list[Code]]:
+    """The tags inside a code that was found, if their partner is outside: before it, and behind it."""
+    if not isinstance(code, FoundCode) or not code.parts:
+        return [], code, []
+    inside = [one for one in code.parts if isinstance(one, Code) and one.kind in ("open", "close")]
+    pairs = Counter(one.pair for one in inside if one.pair)
+    alone = [one for one in inside if pairs[one.pair] != 2]
+    code = replace(code, parts=tuple(one for one in code.parts if one not in alone))
+    return [one for one in alone if one.kind == "open"], code, [one for one in alone if one.kind == "close"]
 
 
 def _tag(text: str) -> FoundCode:

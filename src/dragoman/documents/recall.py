@@ -73,5 +73,4 @@ def _loses(segment: Segment, target: Content) -> bool:
     """Whether codes are missing, too many or crossed. Numbers are the translator's."""
     if (arguments := arguments_of(segment.source)) is not None:
         return arguments != arguments_of(target)
-    c_format = "c-format" in segment.flags
-    return loses_codes(with_found(segment.source, c_format=c_format), with_found(target, c_format=c_format))
+    return loses_codes(with_found(segment.source, segment.flags), with_found(target, segment.flags))

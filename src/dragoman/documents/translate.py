@@ -16,6 +16,7 @@ from dragoman.documents.messages.separated import separated
 from dragoman.documents.recall import offer, recall
 from dragoman.documents.segment import Code, Content, Document, Replacing, Result, Segment, Status, full_text
 from dragoman.documents.tags import place
+from dragoman.text.checks.placeholders import dialects
 from dragoman.text.segmenter import segment_text
 from dragoman.text.spans import Link
 from dragoman.translation.protected import Sentence, Sentences, Translated
@@ -181,8 +182,7 @@ class _Plan:
     """The sentences of a segment, and how their translations are joined."""
 
     def __init__(self, segment: Segment, languages: tuple[str, str], menu: Menu | None = None) -> None:
-        self._c_format = "c-format" in segment.flags
-        self._source = with_found(segment.source, c_format=self._c_format)
+        self._source = with_found(segment.source, segment.flags)
         self._segment, self._languages, self._menu = segment, languages, menu
         self._asked, self._accelerator = (
             take_out(self._source, segment.context) if menu else (self._source, None)
@@ -190,12 +190,12 @@ class _Plan:
         self._parts = [one if isinstance(one, Code) else _Part(one, *languages) for one in parts(self._asked)]
         sentences = [each for one in self._parts if isinstance(one, _Part) for each in one.sentences]
         # A program reads all of the text, also the sentences without placeholders.
-        strict = bool(segment.flags) or any(each.kept for each in sentences)
-        self.sentences = [replace(each, c_format=self._c_format, strict=strict) for each in sentences]
+        strict = bool(dialects(segment.flags)) or any(each.kept for each in sentences)
+        self.sentences = [replace(each, flags=segment.flags, strict=strict) for each in sentences]
 
     def doubts(self, content: Content) -> list[str]:
         """The faults of a translation of the segment."""
-        new = with_found(content, c_format=self._c_format)
+        new = with_found(content, self._segment.flags)
         return doubts(self._source, new, self._languages) + (lost(self._source, new) if self._menu else [])
 
     def content(self, answers: Sequence[Translated]) -> Content:
@@ -212,7 +212,7 @@ class _Plan:
             return written
         if written == as_written(self._asked):
             return self._segment.source
-        new = with_found(written, c_format=self._c_format)
+        new = with_found(written, self._segment.flags)
         return as_written(self._menu.put(new, self._accelerator, self._languages[1], self._segment.context))
 
 
@@ -220,7 +220,7 @@ class _Part:
     """A part of a segment that sentences do not cross."""
 
     def __init__(self, content: Content, source: str, target: str) -> None:
-        self._flat = flat = flatten(content)
+        self._source, self._flat = content, (flat := flatten(content))
         self._segmented = segment_text(flat.text, source, target, kept=[one[:2] for one in flat.kept])
         self.sentences: list[Sentence] = []
         for piece in self._segmented.pieces:
@@ -231,7 +231,7 @@ class _Part:
 
     def content(self, answers: Sequence[Translated]) -> Content:
         if all(answer.text == one.text for answer, one in zip(answers, self.sentences, strict=True)):
-            return unflatten(self._flat)  # exact also for a tag inside a word
+            return as_written(self._source)  # exact also for a tag inside a word
         text, spans = self._segmented.joined([answer.text for answer in answers])
         kept, links = list[tuple[int, int]](), list[Link]()
         for piece, answer, (at, end) in zip(self._segmented.pieces, answers, spans, strict=True):

@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from dragoman.text.checks.loops import is_invention, loops
-from dragoman.text.checks.placeholders import find_placeholders, has_language, mask
+from dragoman.text.checks.placeholders import IN_ORDER, MEASURE, find_placeholders, has_language, mask
 from dragoman.text.spans import Link, Span
 from dragoman.text.tokenizers.reserved import pieces
 from dragoman.translation.memory.store import MemoryGuide
@@ -38,13 +38,13 @@ _STUCK = "not translated: the output looped or never terminated"
 _WORD = re.compile(r"\S+")
 _FINAL = re.compile(r"(?<=[^\W\d])[.,;:!?…。，、；：！？]+$")  # behind a letter: "1." may be an ordinal
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ufeff\\ud800-\\udfff]")  # no text has them
+_UNIT = re.compile(MEASURE)
+# What belongs to a placeholder without a space: git-%s, size=%d, %s.txt, %.1fkg
+_GLUED_BEFORE = re.compile(r"(?<![\w.=/:#$(-])[A-Za-z0-9_#][\w.=/:#$(-]{0,40}\Z")
+_GLUED_BEHIND = re.compile(rf"{MEASURE}|(?:[._/=:-][A-Za-z0-9]\w*){{1,5}}")
 _SPECIAL = "%{}$<>&\\"
 _PUNCTUATION = ".,;:!?()[]\"'«»„“”‘’…/=|-–—+*_#~@"
 _MARKS = _PUNCTUATION + " "
-# Placeholders that mean something by their order: %s and {}, but neither %1$s nor {0}.
-_IN_ORDER = re.compile(
-    r"%[-#0+']*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:(?:hh|h|ll|l|q|j|z|t|L)?[A-Za-z@]|<PRI\w+>)|\{(?:[:!][^}]*)?\}"
-)
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Sentence:
     text: str
     kept: tuple[Span, ...] = ()  # its placeholders: text[start:end], in order
     aligned: bool = False  # whether links are needed
-    c_format: bool = False  # whether C reads it
+    flags: tuple[str, ...] = ()  # how its placeholders are written: "c-format"
     strict: bool = False  # whether its text has placeholders, so that a lone % or brace may break it
 
     @property
@@ -140,10 +140,10 @@ class Sentences:
         """Translate the text between the placeholders part by part."""
         cut = [_parts(one) if one.kept else [] for one in sentences]
         asked = [
-            Sentence(_body(part), c_format=one.c_format, strict=True)
+            Sentence(body, flags=one.flags, strict=True)
             for one, parts in zip(sentences, cut, strict=True)
-            for part in parts
-            if has_language(part)
+            for number, part in enumerate(parts)
+            if has_language(body := _body(part, number))
         ]
         found = iter(zip(asked, self._search(asked), strict=True))
         return [
@@ -217,20 +217,19 @@ def _themselves(one: Sentence, answer: Translated) -> Translated | None:
     kept = _places(one.names, answer.text)
     if kept is None:
         return None
-    found = {(each.start, each.end) for each in find_placeholders(answer.text, c_format=one.c_format)}
+    found = {(each.start, each.end) for each in find_placeholders(answer.text, one.flags)}
     covered = mask(answer.text, kept)
     # "$1,234" may become "$1 234": its $1 is in the source, too.
     if any(not any(covered[a:b]) and answer.text[a:b] not in one.text for a, b in found):
         return None
     # "%1" is not in "%10", though its characters are.
     if any(
-        span not in found and _is_found(name, one.c_format)
-        for name, span in zip(one.names, kept, strict=True)
+        span not in found and _is_found(name, one.flags) for name, span in zip(one.names, kept, strict=True)
     ):
         return None
     if (one.strict or one.kept) and _strays(answer.text, kept) - _strays(one.text, one.kept):
         return None
-    ordered = [span for name, span in zip(one.names, kept, strict=True) if _IN_ORDER.fullmatch(name)]
+    ordered = [span for name, span in zip(one.names, kept, strict=True) if IN_ORDER.fullmatch(name)]
     return replace(answer, kept=tuple(kept)) if ordered == sorted(ordered) else None
 
 
@@ -259,8 +258,8 @@ def _touches(text: str, edge: int) -> bool:
     )
 
 
-def _is_found(name: str, c_format: bool) -> bool:
-    found = find_placeholders(name, c_format=c_format)
+def _is_found(name: str, flags: tuple[str, ...]) -> bool:
+    found = find_placeholders(name, flags)
     return [(0, len(name))] == [(each.start, each.end) for each in found]
 
 
@@ -289,7 +288,10 @@ def _places(names: Sequence[str], text: str) -> list[Span] | None:
 def _by_alignment(one: Sentence, answer: Translated) -> Translated | None:
     """Replace the words aligned with a placeholder, and only with it, by the placeholder."""
     changes: list[tuple[int, int, str]] = []
-    for (start, end), name in zip(one.kept, one.names, strict=True):
+    gaps = _parts(one)
+    for (start, end), inner, before, behind in zip(one.kept, one.names, gaps, gaps[1:], strict=False):
+        glued = _GLUED_BEFORE.search(before), _GLUED_BEHIND.match(behind)
+        name = (glued[0][0] if glued[0] else "") + inner + (glued[1][0] if glued[1] else "")
         linked = [link for link in answer.links if link[0] < end and link[1] > start]
         if not linked:
             return None
@@ -396,7 +398,7 @@ def _assembled(
     text, kept, links, place = "", list[Span](), list[Link](), 0
     for number, part in enumerate(parts):
         start = len(text)
-        text += _part(part, found)
+        text += _part(part, number, found)
         links.append((place, place + len(part), start, len(text)))
         place += len(part)
         if number < len(one.kept):
@@ -410,17 +412,18 @@ def _assembled(
     )
 
 
-def _body(part: str) -> str:
-    """The part without the marks and spaces at its edges, which stay as they are."""
-    return re.sub(r"^[\W_]+|[\W_]+$", "", part)
+def _body(part: str, number: int) -> str:
+    """The part without the marks, spaces and units at its edges, which stay as they are."""
+    unit = _UNIT.match(part) if number else None  # of the placeholder before it
+    return re.sub(r"^[\W_]+|[\W_]+$", "", part[unit.end() if unit else 0 :])
 
 
-def _part(part: str, found: Iterator[tuple[Sentence, Translation]]) -> str:
-    if not has_language(part):
+def _part(part: str, number: int, found: Iterator[tuple[Sentence, Translation]]) -> str:
+    if not has_language(body := _body(part, number)):
         return part
     sentence, translation = next(found)
     answer = _checked(sentence, translation)
-    start = part.index(sentence.text)
+    start = part.rindex(body)
     # Models end a fragment as if it was a sentence; the source has its own marks around it.
     body = _FINAL.sub("", answer.text) if answer else sentence.text
     return part[:start] + body + part[start + len(sentence.text) :]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,7 +15,9 @@ from dragoman.documents.formats import Languages
 from dragoman.documents.gettext.entries import columns, quote
 from dragoman.documents.gettext.po import Catalogue, parse
 from dragoman.documents.segment import Result, Status
+from dragoman.documents.translate import translate_document
 from dragoman.text.blank import is_blank
+from tests.documents.pretend import Pretend
 
 GERMAN = Languages("en", "de")
 HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n'
@@ -261,6 +264,80 @@ def test_msgfmt_accepts_what_is_written(tmp_path: Path) -> None:
     )
     checked = msgfmt(tmp_path / "pl.po", "-c")
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+_MESSAGES = {
+    "c": [
+        "%d dogs in %s",
+        "It is %.1fkg in 100%%",
+        "%1$s and %2$d",
+        "%*d dogs",
+        "%<PRIu64>th",
+        "% d",
+        "5% of",
+    ],
+    "objc": ["%@ sleeps", "%1$@ and %2$@"],
+    "python": ["%(name)ss bark", "%.2fh of %s"],
+    "python-brace": ["{a} and {b:.2f}kg", "{{x}} is {}"],
+    "php": ["%'x10d dogs", "%skm to %s"],
+    "javascript": ["%j is %s"],
+    "perl": ["%vd is %s"],
+    "perl-brace": ["{a} has {b}"],
+    "qt": ["%1st of %L2", "100% of %1"],
+    "qt-plural": ["%n dog(s)"],
+    "kde": ["%1 has %2 dogs"],
+    "kde-kuit": ["<filename>%1</filename> of %2"],
+    "boost": ["%1% and %|2$d|", "%s of %d"],
+    "lua": ["%q is %d"],
+    "java": ["{0} has {1,number} dogs", "it''s {0}"],
+    "java-printf": ["%s has %d"],
+    "csharp": ["{0} has {1:N2}", "{{0}} and {0}"],
+    "sh": ["$name has ${count}"],
+    "tcl": ["%s has %d"],
+    "ruby": ["%<a>d of %{b}", "%s has %d"],
+    "awk": ["%c is %5.1f"],
+    "object-pascal": ["%1:s and %0:s"],
+    "gcc-internal": ["%qs has %d", "%<a%> is %qE"],
+    "gfc-internal": ["%s has %d"],
+    "lisp": ["~a has ~d"],
+    "scheme": ["~a has ~d"],
+    "elisp": ["%s has %d"],
+    "smalltalk": ["<1s> has <2p>"],
+    "ycp": ["%1 has %2"],
+}
+_CHANGES = {
+    "swapped": str.swapcase,
+    "without signs": lambda word: re.sub(r"[^\w\s]", "", word) or "x",
+    "doubled": lambda word: word * 2,
+    "backwards": lambda word: word[::-1],
+    "percent": lambda word: word + "% %s",
+    "braces": lambda word: word + "{ {0}",
+    "apostrophe": lambda word: "l'" + word + "~ $x",
+    "gone": lambda word: word.upper() if word.isalpha() else "",
+}
+
+
+@pytest.mark.skipif(not shutil.which("msgfmt"), reason="needs gettext")
+@pytest.mark.parametrize(
+    "change", [pytest.param(one, marks=pytest.mark.thorough if n else ()) for n, one in enumerate(_CHANGES)]
+)
+def test_msgfmt_accepts_what_is_not_marked(change: str, tmp_path: Path) -> None:
+    text = HEADER + "".join(
+        f'\n#, {flag}-format\nmsgctxt "{flag} {number}"\nmsgid "{one}"\nmsgstr ""\n'
+        for flag, messages in _MESSAGES.items()
+        for number, one in enumerate(messages)
+    )
+    for backwards in (False, True):
+        new, *_ = translate_document(Pretend(_CHANGES[change], backwards), read(text))
+        (tmp_path / "de.po").write_bytes(new)
+        checked = msgfmt(tmp_path / "de.po", "--check-format")
+        assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_a_message_that_no_program_reads_is_not_strict() -> None:
+    text = messages('#, no-c-format\nmsgid "It is 5 % of it"\nmsgstr ""\n')
+    new, *_ = translate_document(Pretend(str.upper), read(text))
+    assert 'msgstr "IT IS 5 % OF IT"' in new.decode()
 
 
 @pytest.mark.parametrize(("language", "forms"), [("ja", 1), ("pl", 3), ("pt-BR", 2), ("ar", 6), ("qqq", 2)])

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,8 @@ from dragoman.documents.edits import PartsDocument
 from dragoman.documents.formats import Languages
 from dragoman.documents.segment import Content, Result
 from dragoman.documents.strings.properties import parse
+from dragoman.documents.translate import translate_document
+from tests.documents.pretend import Pretend
 
 
 def read(text: str, target: str = "de") -> PartsDocument:
@@ -171,3 +175,16 @@ def test_java_reads_what_is_written(values: list[str], line: str) -> None:
     document = read(text)
     new = document.render([Result((value,)) for value in values]).decode()
     assert as_java_reads(new) == {f"a{number}": value for number, value in enumerate(values)}
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_tag_with_an_argument_is_one(backwards: bool) -> None:
+    """Apostrophes around an argument are doubled, as java.text.MessageFormat wants."""
+    tags = ('<a href="{0}" target="_blank">', "<a href=''{1}''>", "<img src={0}/>")
+    text = "".join(f"key{n}=It''s {{2}}. {tag}the book</a> of dogs\n" for n, tag in enumerate(tags))
+    new, results, _ = translate_document(Pretend(str.upper, backwards), read(text))
+    for line, tag in zip(new.decode().splitlines(), tags, strict=True):
+        assert line.count(tag) == 1
+        assert sorted(re.findall(r"\{\d\}", line)) == sorted(re.findall(r"\{\d\}", tag + "{2}"))
+    assert [one and one.doubts for one in results] == [()] * 3
+    assert translate_document(Pretend(), read(text))[0] == text.encode()

@@ -25,6 +25,8 @@ FAULTY = [
     ),
     ("42", "", [Fault("number differs", "42 missing")]),  # no language is lost
     ("Copy %s.", "Kopiere.", [Fault("placeholder", "%s missing")]),
+    ("Open your iPhone.", "Öffne das Telefon.", [Fault("placeholder", "iPhone missing")]),
+    ("It weighs %.1fkg.", "Es wiegt %.1f.", [Fault("placeholder", "kg missing")]),
     ("Copy it.", "Kopiere {name}.", [Fault("placeholder", "{name} added")]),
     ("Open the small file now.", "Open the small file jetzt.", [Fault("copied", "Open the small file")]),
     ("a small file", "a small file.", [Fault("copied", "a small file.")]),

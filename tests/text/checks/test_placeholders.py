@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.text.checks.placeholders import find_placeholders, has_language
+from dragoman.text.checks.placeholders import dialects, find_placeholders, has_language
 
 # (text, its placeholders); those of one kind together.
 FOUND: list[tuple[str, str, list[str]]] = [
@@ -22,6 +22,9 @@ FOUND: list[tuple[str, str, list[str]]] = [
     ("%<name>s", "printf", ["%<name>s"]),
     ("100%% of %d%%", "printf", ["%%", "%d", "%%"]),
     ("%dx%d, %dpx, %ds, %3um, %luth", "printf", ["%d", "%d", "%d", "%d", "%3u", "%lu"]),
+    ("%#@dogs@ in %1$#@gardens@", "printf", ["%#@dogs@", "%1$#@gardens@"]),
+    ("%.2fMB %skm %dkbps %.1fkg %.2fh %02dh %sMbit/s", "printf",
+     ["%.2f", "%s", "%d", "%.1f", "%.2f", "%02d", "%s"]),
     ("%sRead more%s, %shere%s", "printf", ["%s", "%s", "%s", "%s"]),
     ("文件%s共%d个", "printf", ["%s", "%d"]),
     ("“%s” «%d» %s×%s", "printf", ["%s", "%d", "%s", "%s"]),
@@ -33,6 +36,8 @@ FOUND: list[tuple[str, str, list[str]]] = [
     ("%1%2", "percent", ["%1", "%2"]),
     ("%PRODUCTNAME %GENERICNAME, %PATH%", "percent", ["%PRODUCTNAME", "%GENERICNAME", "%PATH%"]),
     ("%AppData% %Name %username%", "percent", ["%AppData%", "%Name", "%username%"]),
+    ("%name sees %file; %sort", "percent", ["%name", "%file", "%sort"]),
+    ("%%NAME%% %user.name%", "percent", ["%%NAME%%", "%user.name%"]),
     ("%Y-%m-%H:%M %B %-d", "percent", ["%Y", "%m", "%H", "%M", "%B", "%-d"]),
     # Braces
     ("{} {0} {name} {user.name} {a[0]} {a.b[c].d}", "brace",
@@ -44,6 +49,11 @@ FOUND: list[tuple[str, str, list[str]]] = [
     ("%{count} {имя} {my-name}", "brace", ["%{count}", "{имя}", "{my-name}"]),
     ("{{name}} {{ user.name|upper }} {% if a %} <%= b %>", "double brace",
      ["{{name}}", "{{ user.name|upper }}", "{% if a %}", "<%= b %>"]),
+    ("{$x} {@User} {x|upper} {0,-10:N2} {x:{width}}", "brace",
+     ["{$x}", "{@User}", "{x|upper}", "{0,-10:N2}", "{x:{width}}"]),
+    ("{{{x}}} ${{ y }} {{ t('a', {b: 1}) }} {# c #} {!! d !!} <% if a > b %> <?php e ?>", "double brace",
+     ["{{{x}}}", "${{ y }}", "{{ t('a', {b: 1}) }}", "{# c #}", "{!! d !!}", "<% if a > b %>",
+      "<?php e ?>"]),
     ("{n, plural, one {# file} other {# {what}s}}!", "icu", ["{n, plural, one {# file} other {# {what}s}}"]),
     ("{d, date} {n,number,integer}", "icu", ["{d, date}", "{n,number,integer}"]),
     ("{n, select, a {it's '{'} other {}} end", "icu", ["{n, select, a {it's '{'} other {}}"]),
@@ -52,11 +62,21 @@ FOUND: list[tuple[str, str, list[str]]] = [
     ("${HOME} ${a.b} $(ARG1) $[x] $HOME $name $1", "dollar",
      ["${HOME}", "${a.b}", "$(ARG1)", "$[x]", "$HOME", "$name", "$1"]),
     ("#{name} @VERSION@ $t(key.of)", "dollar", ["#{name}", "@VERSION@", "$t(key.of)"]),
+    ("Hello $NAME$, $name$! @@NAME@@ @{x} ${x|upper}", "dollar",
+     ["$NAME$", "$name$", "@@NAME@@", "@{x}", "${x|upper}"]),
+    ('$t(key, {"count": 3}) $t(dogs, {"count": {{n}} })', "dollar",
+     ['$t(key, {"count": 3})', '$t(dogs, {"count": {{n}} })']),
     # Markup
     ('<b>x</b> <br/> <br /> <a href="x>y" class=\'b\'>', "tag",
      ["<b>", "</b>", "<br/>", "<br />", '<a href="x>y" class=\'b\'>']),
     ("<0>x</0> <1/> <x id=1> <input disabled> <!-- no -->", "tag",
      ["<0>", "</0>", "<1/>", "<x id=1>", "<input disabled>", "<!-- no -->"]),
+    ('<a href="{0}">x</a> <a href=\'%s\'> <a href="{{ u }}" b> <img src={x}/>', "tag",
+     ['<a href="{0}">', "</a>", "<a href='%s'>", '<a href="{{ u }}" b>', "<img src={x}/>"]),
+    ("<a href=\\\"%1$s\\\"> <a href=''{0}''> <b class={style}> <a b=\"<%= c %>\">", "tag",
+     ["<a href=\\\"%1$s\\\">", "<a href=''{0}''>", "<b class={style}>", '<a b="<%= c %>">']),
+    ('<a rel="b" …> <b ...> <font color=> <file name> <Foo x={() => 1}>', "tag",
+     ['<a rel="b" …>', "<b ...>", "<font color=>", "<file name>", "<Foo x={() => 1}>"]),
     ("<Control>n <xliff:g id=\"a\">", "tag", ["<Control>", '<xliff:g id="a">']),
     ("a &amp; b &#160; &#xA0;", "entity", ["&amp;", "&#160;", "&#xA0;"]),
     ("`ls -l` and ``a `b` c``", "code", ["`ls -l`", "``a `b` c``"]),
@@ -69,7 +89,23 @@ FOUND: list[tuple[str, str, list[str]]] = [
     # Addresses
     ("See https://a.org/b?c=d#e.", "url", ["https://a.org/b?c=d#e"]),
     ("(https://a.org/x_(y)) [www.a.org/z]", "url", ["https://a.org/x_(y)", "www.a.org/z"]),
-    ("<https://a.org>, “http://b.org”! ftp://c/…", "url", ["https://a.org", "http://b.org", "ftp://c/"]),
+    ("<https://a.org>, “http://b.org”! ftp://c/…", "url", ["<https://a.org>", "http://b.org", "ftp://c/"]),
+    ("(https://{host}/a/{id}), https://b/${x}.", "url", ["https://{host}/a/{id}", "https://b/${x}"]),
+    ("انظر https://a.org/b، ثم https://c.org/؟ أو https://d.org؛ https://e.org۔", "url",
+     ["https://a.org/b", "https://c.org/", "https://d.org", "https://e.org"]),
+    ("देखें https://a.org/b। और https://c.org॥", "url", ["https://a.org/b", "https://c.org"]),
+    ("（https://a.org/b）「https://c.org」https://d.org，、https://e.org。", "url",
+     ["https://a.org/b", "https://c.org", "https://d.org", "https://e.org"]),
+    ("„https://a.org“ «https://b.org» ‹https://c.org›—https://d.org", "url",
+     ["https://a.org", "https://b.org", "https://c.org", "https://d.org"]),
+    ("ดูhttps://a.orgได้", "url", ["https://a.org"]),
+    ("HTTP://EXAMPLE.COM/A", "url", ["HTTP://EXAMPLE.COM/A"]),
+    ("EXAMPLE.COM", "url", ["EXAMPLE.COM"]),
+    ("C:\\Program Files\\App\\x.exe", "url", ["C:\\Program Files\\App\\x.exe"]),
+    ("C:\\Program Files", "url", ["C:\\Program Files"]),
+    ("Open C:\\Program Files\\App\\new.exe, D:\\a or \\\\host\\share.", "url",
+     ["C:\\Program Files\\App\\new.exe", "D:\\a", "\\\\host\\share"]),
+    ("C:\\dogs is a folder", "url", ["C:\\dogs"]),
     ("请访问https://a.org获取。www.b.org。", "url", ["https://a.org", "www.b.org"]),
     ("HTTPS://A.ORG mailto:a@b.org", "url", ["HTTPS://A.ORG", "mailto:a@b.org"]),
     ("WWW.EXAMPLE.COM and Www.a.org", "url", ["WWW.EXAMPLE.COM", "Www.a.org"]),
@@ -81,6 +117,30 @@ FOUND: list[tuple[str, str, list[str]]] = [
     ("C:\\Users\\bob", "url", ["C:\\Users\\bob"]),
     ("Write to jo.doe+x@mail.example.com.", "email", ["jo.doe+x@mail.example.com"]),
     ("联系foo@b.com吗", "email", ["foo@b.com"]),
+    ("Anna <anna@b.com>, Bob", "email", ["<anna@b.com>"]),
+    # Names
+    ("The dog :name sleeps in :place (:min-:max)", "name", [":name", ":place", ":min", ":max"]),
+    ("@count dogs, @(count) and !name", "name", ["@count", "@(count)", "!name"]),
+    ("###WHO### sings to #NAME#", "name", ["###WHO###", "#NAME#"]),
+    ("@:garden.title @:(key) @.lower:key @:{'key'}", "name",
+     ["@:garden.title", "@:(key)", "@.lower:key", "@:{'key'}"]),
+    ("[[x]] [% a[0] %] [user:name] [b]x[/b] *|NAME|*", "name",
+     ["[[x]]", "[% a[0] %]", "[user:name]", "[b]", "[/b]", "*|NAME|*"]),
+    ("你好:name，@count个", "name", [":name", "@count"]),
+    # Options, paths, words of programs
+    ("Use --force, -v or --name=VALUE. (-x, --color[=WHEN])", "option",
+     ["--force", "-v", "--name=VALUE", "-x", "--color[=WHEN]"]),
+    ("See /etc/hosts, ~/.config/x, ./a, ../b and /tmp.", "path",
+     ["/etc/hosts", "~/.config/x", "./a", "../b", "/tmp"]),
+    ("Open src/main.py, img/a.png, README.md or *.txt.", "path",
+     ["src/main.py", "img/a.png", "README.md", "*.txt"]),
+    ("~/file", "path", ["~/file"]),
+    ("YYYY-MM-DD HH:MM:SS dd.mm.yyyy yyyyMMdd HH:mm", "identifier",
+     ["YYYY-MM-DD", "HH:MM:SS", "dd.mm.yyyy", "yyyyMMdd", "HH:mm"]),
+    ("app.menu.title os.path.join() MAX_SIZE max_file_size go()", "identifier",
+     ["app.menu.title", "os.path.join()", "MAX_SIZE", "max_file_size", "go()"]),
+    ("#ff00aa #FFF 0xFF v2.0-beta 1.2.3 3f2a9bc1 10.0.0.1", "identifier",
+     ["#ff00aa", "#FFF", "0xFF", "v2.0-beta", "1.2.3", "3f2a9bc1", "10.0.0.1"]),
 ]  # fmt: skip
 
 LANGUAGE = [
@@ -92,9 +152,15 @@ LANGUAGE = [
     "a:b:c",
     "std::string::npos", "x : y : z", "{not a name}", "{a, b, c}", "{1, 2}", "f(x) = {x | x > 0", "} {",
     "{", "%",
-    "`like this'", "``like this''", "it's 5 o'clock", "snake_case and a__b__c", "a@b", "@home", "www", "www.",
-    "C\\C", "a % b", "~/file", "3 * 4", "http:", "a#b",
-    "Hello.", "z.B.", "tel: 5", "One.Two", "(c) 2020", "%sort", "50 %\u00a0de", "5\u00a0% der",
+    "`like this'", "``like this''", "it's 5 o'clock", "snake_case and a__b__c", "a@b", "www", "www.",
+    "C\\C", "a % b", "3 * 4", "http:", "a#b",
+    "Hello.", "z.B.", "tel: 5", "One.Two", "(c) 2020", "50 %\u00a0de", "5\u00a0% der",
+    "note:this", ":) :D :-)", "https: a", "and/or, he/she, km/h, 24/7, input/output",
+    "well-known -- or not -", "- A dog", "-A dog", "Wow! Yes!", "#1, # 2", "[1] [a] (b)",
+    "e.g. this, i.e.that",
+    "U.S.A. z.B.",     "E_xit", "Cu_t", "m/s", "M/M", "24.12.2026", "2.147.483.648", "1,000.5",
+    "5th of May 1990s",
+    "decade", "100 %ig",     "Schüler:innen", "a ~ b", "~5", "!", "!!", "$5$", "x = y", "R2 D2 MP3", "iPhone",
 ]  # fmt: skip
 
 
@@ -158,6 +224,23 @@ def test_time_is_linear(part: str) -> None:
         assert time.process_time() - start < 3
 
 
+HOSTILE_WORDS = [
+    "--a", "--a=", "a/", "/a", "a.a", "[[a", "[%", "[%a", "#a#", "@a", "@a.", "@(a", "~/", "a_", "A_", "A",
+    "0a",     "<?", "<%a", "<a {", "<a '\"", "{#a", "{{a}", "{{{a", "{a:{b}", "{a|", "%%A",
+    "YYYY-", "YYYYMM", "$t({a}",
+    "1.1.", "11", "v1", "\\\\a\\", "C:\\a b\\", "[url=", "a.b(", "a+", "a中", "http://{a}", "<http://",
+]  # fmt: skip
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("part", HOSTILE_WORDS)
+def test_time_is_linear_with_words_of_programs(part: str) -> None:
+    for many in (part * (10_000 // len(part)), "$t(" + part * (10_000 // len(part))):
+        start = time.process_time()
+        find_placeholders(many)
+        assert time.process_time() - start < 1
+
+
 @pytest.mark.parametrize("text", ["", " ", "42", "3.14 - 2", "😀 !!", "...", "§ 5", "_1_", "½", "5²", "①"])
 def test_what_has_no_word_is_no_language(text: str) -> None:
     assert not has_language(text)
@@ -191,3 +274,52 @@ def test_prices_dates_times_and_phone_numbers_are_no_directives(text: str) -> No
 
 def test_directives_count_from_one() -> None:
     assert [one.text for one in find_placeholders("$1 edits by $2, not $4")] == ["$1", "$2"]
+
+
+# A flag of gettext, a message, the directives that its program reads in it
+DIRECTIVES = [
+    ("c", "%cx, % d and 5%% of %<PRIu64>, %", ["%c", "% d", "%%", "%<PRIu64>", "%"]),
+    ("c", '<a href="%s">%ss</a>', ['<a href="%s">', "%s", "</a>"]),
+    ("python", "%(name)ss and %.1fkg, %sx", ["%(name)s", "%.1f", "%s"]),
+    ("python-brace", "{a}s {{b}} {c:{d}} }", ["{a}", "{{b}}", "{c:{d}}", "}"]),
+    ("php", "%'x10dy, %2$skm", ["%'x10d", "%2$s"]),
+    ("objc", "%1$@s and %@", ["%1$@", "%@"]),
+    ("qt", "%1st and %L2nd of 100%", ["%1", "%L2"]),
+    ("qt-plural", "%n dog(s)", ["%n"]),
+    ("kde-kuit", "<filename>%1s</filename>", ["<filename>", "%1", "</filename>"]),
+    ("boost", "%1%st %|2$d|x", ["%1%", "%|2$d|"]),
+    ("lua", "%qx", ["%q"]),
+    ("javascript", "%jx %d", ["%j", "%d"]),
+    ("perl", "%vdx", ["%vd"]),
+    ("perl-brace", "{a}b { c", ["{a}"]),
+    ("csharp", "{0:N2}x {{", ["{0:N2}", "{{"]),
+    ("sh", "$nameless ${b}s", ["$nameless", "${b}"]),
+    ("tcl", "%ldx", ["%ld"]),
+    ("ruby", "%<a>dx %{b}s", ["%<a>d", "%{b}"]),
+    ("object-pascal", "%1:sx", ["%1:s"]),
+    ("gcc-internal", "%<x%> %qEs", ["%<", "%>", "%qE"]),
+    ("lisp", "~ax ~5d", ["~a", "~5d"]),
+    ("ycp", "%1s %2", ["%1", "%2"]),
+    ("go", "%[1]dx", ["%[1]d"]),
+    ("rust", "{:>5}x", ["{:>5}"]),
+]
+
+
+@pytest.mark.parametrize(("flag", "text", "expected"), DIRECTIVES, ids=[flag for flag, *_ in DIRECTIVES])
+def test_a_flag_makes_every_directive_count(flag: str, text: str, expected: list[str]) -> None:
+    assert [one.text for one in find_placeholders(text, (f"{flag}-format",))] == expected
+
+
+def test_a_flag_may_say_that_no_program_reads_a_message() -> None:
+    assert dialects(("no-c-format", "fuzzy", "possible-python-format", "java-format")) == ("python",)
+    assert find_placeholders("100 %cx", ("no-c-format",)) == []
+    assert [one.text for one in find_placeholders("100 %cx", ("c-format",))] == ["%c"]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("flag", ["c", "php", "python-brace", "boost", "lisp"])
+@pytest.mark.parametrize("part", ["%<a>", "%[", "{", "{a", "'", "%|", "~1,", "<a %s"])
+def test_time_is_linear_with_a_flag(flag: str, part: str) -> None:
+    start = time.process_time()
+    find_placeholders(part * (10_000 // len(part)), (f"{flag}-format",))
+    assert time.process_time() - start < 2

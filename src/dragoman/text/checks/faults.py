@@ -44,9 +44,9 @@ class Side:
     words: str  # the text with a space in place of each placeholder
 
     @classmethod
-    def of(cls, text: str, language: str, *, c_format: bool = False) -> Side:
-        """Find the placeholders of a text. `c_format` says that C reads it."""
-        found = find_placeholders(text, c_format=c_format)
+    def of(cls, text: str, language: str) -> Side:
+        """Find the placeholders of a text."""
+        found = find_placeholders(text)
         edges = [0, *(edge for one in found for edge in (one.start, one.end)), len(text)]
         between = zip(edges[::2], edges[1::2], strict=True)
         words = " ".join(text[start:end] for start, end in between)
@@ -78,6 +78,10 @@ def faults_of(source: Side, target: Side) -> list[Fault]:
     numbers = different_numbers(source.words, target.words, source.language, target.language)
     flags += [Fault("number differs", one) for one in numbers]
     flags += [Fault("placeholder", one) for one in unmatched(source.placeholders, target.placeholders)]
+    from dragoman.text.checks.tokens import lost_tokens, lost_units  # its patterns, too
+
+    lost = lost_tokens(source.words, target.text) + lost_units(source.text, target.text, target.words)
+    flags += [Fault("placeholder", f"{one} missing") for one in lost]
     if source.language != target.language and (words := _copied(source.words, target.words)):
         flags.append(Fault("copied", words))
     return flags

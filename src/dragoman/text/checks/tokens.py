@@ -1,0 +1,60 @@
+"""Tokens that are words of no language, and which a translation must have, too: iPhone, MP3, C++, std::x, ->.
+
+    lost_tokens("Sync your iPhone ->", "Synchronisieren Sie Ihr Telefon")  # ["iPhone", "->"]
+
+They are not placeholders, because a model may inflect them or join them with a word. So a token counts as
+kept where its characters are. The checks of numbers and of placeholders judge what is theirs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from dragoman.text.checks.placeholders import MEASURE
+
+_EDGES = ".,;:!?…'\"()[]{}«»“”„‟’‘‚‹›*-–—_&~¿¡。，、；：？！（）「」『』،؛؟"  # accelerators, too
+_OWNER = re.compile(r"['’]\w{0,2}$|^[dlDL]['’](?=\w)")
+_COMPOUND = re.compile(r"\s+|(?<=[A-Za-z0-9])[-/;](?=[A-Za-z])")  # Linux-based; not B5-0045
+_NO_WORD = re.compile(
+    r"^(?!(?:[A-Z]{2,3}\$|[ckmd]?m[23]$|\d+x\d+$))"  # US$5, km2, 4x4
+    r"(?:.*(?:[A-Za-z]\d|\d(?![hHuU]\d)[A-Za-z]+\d"  # MP3; not 5th, 10km, 10h30
+    r"|(?<!Mc)(?<!Mac)(?<=[a-z])[A-Z]"  # iPhone
+    r"|[A-Za-z0-9]_[A-Za-z0-9]|[A-Za-z][@$%*~{}][A-Za-z0-9]|[A-Za-z](?:\+\+|\#)$"
+    r"|[A-Za-z0-9]{2}\.[a-z][a-z0-9]|//|::)|[@$%]+[A-Za-z_]|/[A-Za-z])"
+)
+_SIGNS = re.compile(
+    r"(?<!\S)(?!<<|>>)(?=[^\s\w]*[&!:])[-=<>|&!:+*/~^\\]{2,}+(?!\S)"  # &&, !=
+    r"|[=<>|\\^]+|#(?!\d)|[\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff]"  # ->, a=b, x|y
+)
+_UNIT = re.compile(rf"(?:%[-+#0-9$.*]{{0,12}}l{{0,2}}[A-Za-z@]|\\}})({MEASURE})")
+_MNEMONIC = 4  # words of a label, in which "_" is an accelerator: "E_xit"
+_MOST = 100  # that are looked for inside of words
+
+
+def lost_tokens(source: str, target: str) -> list[str]:
+    """Return the tokens of the source that are no words and that the target has less often."""
+    label = source.count("_") == 1 and source.strip()[:1].isupper() and len(source.split()) <= _MNEMONIC
+    lost = (_tokens(source) - _tokens(target)).keys()
+    kept = [one for one in lost if not (label and "_" in one)][:_MOST]
+    return [one for one in kept for _ in range(_count(one, source) - _count(one, target))]
+
+
+def lost_units(source: str, target: str, target_words: str) -> list[str]:
+    """Return the units behind placeholders, as in "%.1fkg", that the target lacks. "%.1f kg" has one."""
+    units = Counter(_UNIT.findall(source)) - Counter(_UNIT.findall(target))
+    left = units.keys() - set(re.findall(r"[A-Za-zµ/]+", target_words))
+    return [one for one in units if one in left]
+
+
+def _tokens(text: str) -> Counter[str]:
+    found = Counter(_SIGNS.findall(text))
+    bare = (_OWNER.sub("", part.strip(_EDGES)).strip(_EDGES) for part in _COMPOUND.split(text))
+    found.update(one for one in bare if _NO_WORD.match(one))
+    return found
+
+
+def _count(token: str, text: str) -> int:
+    """How often a text has a token: a name also with other capitals, or without the s of its plural."""
+    name = token.casefold().removesuffix("s") if token[0].isupper() else ""
+    return text.casefold().count(name) if name else text.count(token)
