@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -52,10 +53,14 @@ class Format:
         """Whether its texts are those of programs, whose menus have accelerators."""
         return not self.module.startswith(("markup.", "office.", "subtitles."))
 
-    def parse(self, data: bytes, languages: Languages) -> Document:
-        """Read a document. Raises DataError, which names the line, if it is damaged or unsafe."""
+    def parse(self, data: bytes, languages: Languages, columns: Sequence[str] = ()) -> Document:
+        """Read a document. Raises DataError, which names the line, if it is damaged or unsafe.
+
+        `columns` are the names or numbers of those to translate in a table; other formats have none.
+        """
         module = import_module(f"dragoman.documents.{self.module}")
-        return cast("Document", module.parse(data, languages))
+        more = (columns,) if self.name == "csv" else ()
+        return cast("Document", module.parse(data, languages, *more))
 
 
 FORMATS = {
@@ -81,6 +86,7 @@ FORMATS = {
         Format("strings", "Apple strings", (".strings",), "apple.strings"),
         Format("stringsdict", "Apple plurals", (".stringsdict",), "apple.stringsdict"),
         Format("xcstrings", "Xcode String Catalog", (".xcstrings",), "apple.xcstrings", bilingual=True),
+        Format("csv", "CSV and TSV", (".csv", ".tsv", ".tab"), "tables.csv"),
         Format("docx", "Word", (".docx", ".docm", ".dotx", ".dotm"), "office.docx"),
         Format("pptx", "PowerPoint", (".pptx", ".pptm", ".potx", ".potm", ".ppsx", ".ppsm"), "office.pptx"),
         Format("xlsx", "Excel", (".xlsx", ".xlsm", ".xltx", ".xltm"), "office.xlsx"),
