@@ -12,10 +12,10 @@ Models that are trained are made small, too.
 
 The folder holds train, valid and test, each as .en and .de, and train.tsv: a few sentences of the embedded
 corpus, and memory.tmx, a few more of them. It holds documents: de.po, talk.srt, catalogue.csv, and a
-folder site of Markdown and HTML. It also holds models of other programs: the folders opus-mt-en-de and opus-mt-en-mul, and
-the archive opus-2020-02-26.zip. A page that uses `runs/en-de` without training it finds a model there. A
-later block finds the files of an earlier one. Commands of dragoman and Python run in the process of the test,
-and bash runs blocks with `&`, `$`, `||` and the like.
+folder site of Markdown and HTML. It also holds models of other programs: the folders opus-mt-en-de and
+opus-mt-en-mul, and the archive opus-2020-02-26.zip. A page that uses `runs/en-de` without training it finds a
+model there. A later block finds the files of an earlier one. Commands of dragoman and Python run in the
+process of the test, and bash runs blocks with `&`, `$`, `||` and the like.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ _BEFORE = re.compile(rf"(?P<tag>{_CODE})[\s_.:/-]+(?P<rest>.*)")
 _OWN_NAMES = dict(
     pair.split("=")
     for pair in "deutsch=de english=en español=es français=fr italiano=it nederlands=nl polski=pl "
-    "português=pt svenska=sv dansk=da suomi=fi čeština=cs magyar=hu română=ro türkçe=tr русский=ru українська=uk "
-    "ελληνικά=el 中文=zh 日本語=ja 한국어=ko العربية=ar עברית=he हिन्दी=hi".split()
+    "português=pt dansk=da suomi=fi čeština=cs magyar=hu română=ro türkçe=tr русский=ru українська=uk "
+    "svenska=sv ελληνικά=el 中文=zh 日本語=ja 한국어=ko العربية=ar עברית=he हिन्दी=hi".split()
 )
 _KEYS = ("key", "id", "identifier", "sku")
 _WORDS = frozenset(  # of names of columns
