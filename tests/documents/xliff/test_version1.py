@@ -314,7 +314,8 @@ def test_a_target_of_empty_segments_is_filled() -> None:
     """As Trados and others prepare a file for translators."""
     inside = (
         '<source>One. Two.</source><seg-source><mrk mtype="seg" mid="1">One.</mrk> '
-        '<mrk mtype="seg" mid="2">Two.</mrk></seg-source><target><mrk mtype="seg" mid="1"/> <mrk mtype="seg" mid="2"/></target>'
+        '<mrk mtype="seg" mid="2">Two.</mrk></seg-source><target><mrk mtype="seg" mid="1"/> '
+        '<mrk mtype="seg" mid="2"/></target>'
     )
     segments = parse(file(unit(inside)), EN_DE).segments
     assert [(one.target, one.state) for one in segments] == [(None, Status.MISSING)] * 2

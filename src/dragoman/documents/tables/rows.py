@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import line_of
+from dragoman.documents.xml.edits import newline_of
 
 _DELIMITERS = ",;\t"
 _FORMULAS = tuple("=+-@＝＋－＠")  # how a cell begins that a spreadsheet may compute
@@ -25,6 +26,7 @@ class Table:
     text: str
     delimiter: str
     quotes: bool
+    newline: str
     rows: list[list[Cell]]
 
     def value(self, cell: Cell) -> str:
@@ -45,7 +47,7 @@ class Table:
             return None
         if not self.quotes:
             return None if re.search(r"[\t\r\n]", text) else text
-        if "\r\n" in old or ("\n" not in old and "\r\n" in self.text):
+        if "\r\n" in old or ("\n" not in old and self.newline == "\r\n"):
             text = re.sub(r"\r?\n", "\r\n", text)
         alone = len(self.rows[0]) == 1  # a blank line is no row, and a reader may take any delimiter
         needs = (_DELIMITERS if alone else self.delimiter) + '"\r\n'
@@ -68,12 +70,13 @@ def read_table(text: str) -> Table:
     # A NUL divides nothing: one column.
     signs = named[1] if named else "".join(sign for sign in _DELIMITERS if sign in within) or "\0"
     tables: list[Table] = []
+    newline = newline_of(text)
     errors: list[tuple[int, DataError]] = []
     ways = [(sign, True) for sign in signs] + [(sign, False) for sign in signs if sign in "\t\0"]
     for sign, quotes in ways:
         try:
             if quotes or not tables:
-                tables.append(Table(text, sign, quotes, _rows(text, start, sign, quotes=quotes)))
+                tables.append(Table(text, sign, quotes, newline, _rows(text, start, sign, quotes=quotes)))
         except DataError as error:
             errors.append((within.count(sign), error))
     if not tables:
