@@ -320,3 +320,18 @@ def test_columns_of_a_table_are_chosen(dragoman_, tmp_path):
     (tmp_path / "a.po").write_text("")
     ended = dragoman_("translate", "m", tmp_path / "a.po", "--column", "1")
     assert "--column without a table" in ended.err
+
+
+def test_a_format_that_is_not_read_is_refused_by_its_name(dragoman_, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("One dog.\n")
+    paper = tmp_path / "in" / "paper.pdf"
+    paper.write_bytes(b"%PDF-1.7")
+    ended = dragoman_("translate", "m", paper, "-o", tmp_path / "b.pdf")
+    assert (ended.code, ended.out) == (3, "")
+    assert "hint: convert it to .docx first" in ended.err
+    report = tmp_path / "report.jsonl"
+    ended = dragoman_("translate", "m", tmp_path / "in", "-o", tmp_path / "out", "--report", report)
+    assert "1 file left out, not of a format to translate: " in ended.err
+    [left] = map(json.loads, report.read_text().splitlines())
+    assert left["reasons"][1:] == ["a PDF file: convert it to .docx first"]

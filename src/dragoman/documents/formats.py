@@ -12,6 +12,7 @@ from typing import cast
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import related
 from dragoman.documents import content
+from dragoman.documents.refused import REFUSED
 from dragoman.documents.segment import Document
 
 
@@ -106,19 +107,6 @@ FORMATS = {
     )
 }
 _BY_SUFFIX = {suffix: one for one in FORMATS.values() for suffix in one.suffixes}
-# Formats that are not read, and what to do.
-REFUSED = {
-    ".bplist": "convert it: plutil -convert xml1 FILE",
-    ".doc": "save it as .docx, .xlsx or .pptx",
-    ".gz": "decompress it first",
-    ".jsonl": "use dragoman bulk",
-    ".mo": "translate the .po file that it was made of",
-    ".pages": "export it as .docx",
-    ".pdf": "convert it to .docx first",
-    ".rtf": "save it as .docx",
-    ".zip": "unpack it first",
-    ".zst": "decompress it first",
-}
 _ZIPPED = (  # in a zip file, and its format
     (b"mimetypeapplication/vnd.oasis.opendocument.text", "odt"),
     (b"mimetypeapplication/vnd.oasis.opendocument.presentation", "odp"),
@@ -149,9 +137,11 @@ def document_format(path: Path, data: bytes) -> Format:
     """Return the format of a file by its name, else by its content: "text" for plain text.
 
     The first `content.START` bytes are enough. Raises DataError for a binary file that is not what its name
-    says, and for one of no format here that is binary or has a structure, so that it is not plain text.
+    says, and for one of no format here by its name or content, which is not plain text.
     """
     named, suffix = format_of_name(path), path.suffix.lower()
+    if named is None and suffix in REFUSED:
+        raise _refused(f"unknown format: {REFUSED[suffix].partition(': ')[0]}", suffix)
     if found := content.binary(data):
         zipped = next((name for mark, name in _ZIPPED if mark in data[: content.START]), "")
         if found[1] == ".zip" and (named.is_zipped if named else zipped):
@@ -167,12 +157,11 @@ def document_format(path: Path, data: bytes) -> Format:
         return FORMATS[known]
     if named is not None:
         return named
-    what = suffix if suffix in REFUSED else content.structure(text, pairs=not _LANGUAGE.fullmatch(suffix))
-    if what:
+    if what := content.structure(text, pairs=not _LANGUAGE.fullmatch(suffix)):
         raise _refused(f"unknown format: {what}", suffix)
     return FORMATS["text"]
 
 
 def _refused(what: str, suffix: str) -> DataError:
-    first = f"{REFUSED[suffix]}, or " if suffix in REFUSED else ""
+    first = REFUSED[suffix].partition(": ")[2] + ", or " if suffix in REFUSED else ""
     return DataError(what, hint=f"{first}choose one with --format: {', '.join(FORMATS)}, or lines")

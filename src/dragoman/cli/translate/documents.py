@@ -130,8 +130,12 @@ def run_documents(
     if report is not None:
         from dragoman.base.files import write_whole
         from dragoman.cli.translate.report import report_of
+        from dragoman.documents.refused import REFUSED
 
-        left_out = [Doubt(str(path), "", "", "", (_LEFT_OUT,)) for path in outcome.left_out]
+        left_out = [
+            Doubt(str(path), "", "", "", (_LEFT_OUT, *filter(None, [REFUSED.get(path.suffix.lower())])))
+            for path in outcome.left_out
+        ]
         entries = [*outcome.doubts, *outcome.offers, *left_out]
         write_whole(report, report_of(entries, _summary(outcome, len(tasks)), report))
     if not quiet:

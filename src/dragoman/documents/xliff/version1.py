@@ -38,7 +38,9 @@ _BY_MACHINE: dict[str, dict[str, str | None]] = {
     "MQXliff": {"status": "MachineTranslated", "percent": None},
     _PHRASE: {"trans-origin": "mt", "confirmed": "0", "score": "0.0", "gross-score": "0.0"},
     _TRADOS: {
-        "conf": "Draft", "origin": "mt", "origin-system": "dragoman",
+        "conf": "Draft",
+        "origin": "mt",
+        "origin-system": "dragoman",
         **dict.fromkeys(("percent", "text-match", "struct-match")),
     },
 }
