@@ -11,11 +11,11 @@ continues it) and of Python (```python) carries a comment on the line above, whi
 Models that are trained are made small, too.
 
 The folder holds train, valid and test, each as .en and .de, and train.tsv: a few sentences of the embedded
-corpus, and memory.tmx, a few more of them. It holds documents: de.po, talk.srt, and a folder site of
-Markdown and HTML. It also holds models of other programs: the folders opus-mt-en-de and opus-mt-en-mul, and
-the archive opus-2020-02-26.zip. A page that uses `runs/en-de` without training it finds a model there. A
-later block finds the files of an earlier one. Commands of dragoman and Python run in the process of the test,
-and bash runs blocks with `&`, `$`, `||` and the like.
+corpus, and memory.tmx, a few more of them. It holds documents: de.po, talk.srt, catalogue.csv, and a
+folder site of Markdown and HTML. It also holds models of other programs: the folders opus-mt-en-de and
+opus-mt-en-mul, and the archive opus-2020-02-26.zip. A page that uses `runs/en-de` without training it finds a
+model there. A later block finds the files of an earlier one. Commands of dragoman and Python run in the
+process of the test, and bash runs blocks with `&`, `$`, `||` and the like.
 """
 
 from __future__ import annotations
@@ -125,6 +125,7 @@ def put_documents(folder: Path) -> None:
     )
     (folder / "site" / "index.md").write_text("# The dog\n\nThe dog sees [a cat](https://cats.example).\n")
     (folder / "site" / "cat.html").write_text("<p>The <b>old</b> cat sleeps.</p>\n")
+    (folder / "catalogue.csv").write_text('id,title,text\n1,The dog,"The dog sees\nthe cat."\n')
     (folder / "talk.srt").write_text("1\n00:00:01,000 --> 00:00:03,000\nThe dog sees\nthe cat.\n")
 
 

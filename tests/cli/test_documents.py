@@ -306,3 +306,32 @@ def test_a_folder_that_was_begun_with_other_options_is_refused(dragoman_, transl
         file.write('{"source": "cut sh')  # by a crash
     assert dragoman_(*words).code == 0
     assert (tmp_path / "out" / "c.txt").read_text() == "IT HAS 6 CCS.\n"
+
+
+def test_columns_of_a_table_are_chosen(dragoman_, tmp_path):
+    table = tmp_path / "a.csv"
+    table.write_text("word,de,more\none,,two\n")
+    ended = dragoman_("translate", "m", table, "--column", "word", "--column", "3")
+    assert (ended.code, ended.out) == (0, "word,de,more\nONE,,TWO\n")
+    assert dragoman_("translate", "m", table, "--column", "word").out == "word,de,more\none,ONE,two\n"
+    ended = dragoman_("translate", "m", table)
+    assert (ended.code, ended.out) == (3, "")
+    assert "hint: choose one with --column: 1 word, 2 de, 3 more" in ended.err
+    (tmp_path / "a.po").write_text("")
+    ended = dragoman_("translate", "m", tmp_path / "a.po", "--column", "1")
+    assert "--column without a table" in ended.err
+
+
+def test_a_format_that_is_not_read_is_refused_by_its_name(dragoman_, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("One dog.\n")
+    paper = tmp_path / "in" / "paper.pdf"
+    paper.write_bytes(b"%PDF-1.7")
+    ended = dragoman_("translate", "m", paper, "-o", tmp_path / "b.pdf")
+    assert (ended.code, ended.out) == (3, "")
+    assert "hint: convert it to .docx first" in ended.err
+    report = tmp_path / "report.jsonl"
+    ended = dragoman_("translate", "m", tmp_path / "in", "-o", tmp_path / "out", "--report", report)
+    assert "1 file left out, not of a format to translate: " in ended.err
+    [left] = map(json.loads, report.read_text().splitlines())
+    assert left["reasons"][1:] == ["a PDF file: convert it to .docx first"]

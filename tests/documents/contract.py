@@ -22,6 +22,7 @@ from tests.documents.office import office_files as office
 from tests.documents.office import test_docx, test_opendocument
 from tests.documents.strings import test_android, test_json, test_resx, test_yaml
 from tests.documents.subtitles import test_subtitles
+from tests.documents.tables import test_csv
 from tests.documents.xliff import test_qt, test_tmx
 from tests.documents.xliff.xliff_files import V12, V20, files2, files12
 
@@ -334,6 +335,14 @@ CASES = [
             _xliff12("approved", "", ' mq:status="Proofread"'),
             _xliff12("approved", "", ' mq:status="ManuallyConfirmed"'),
             _xliff12("retranslate", "", ' mq:status="Pretranslated"'),
+            _xliff12("always", "", ' mq:status="NotStarted"'),
+            _xliff12("retranslate", "", ' mq:status="MachineTranslated"'),
+            _xliff12("approved", "", ' m:confirmed="2" xmlns:m="http://www.memsource.com/mxlf/2.0"'),
+            _xliff12("retranslate", "", ' m:confirmed="0" xmlns:m="http://www.memsource.com/mxlf/2.0"'),
+            _xliff12("locked", "", ' m:locked="true" xmlns:m="http://www.memsource.com/mxlf/2.0"'),
+            _xliff12("always", inside=_SEGMENTED + _LOCKED.replace('conf="Draft" locked="true"', "")),
+            _xliff12("always", inside=_SEGMENTED + _conf('Draft" origin="source')),
+            _xliff12("retranslate", inside=_SEGMENTED + _conf("Draft")),
             _xliff12("approved", inside=_SEGMENTED + _conf("ApprovedSignOff")),
             _xliff12("approved", inside=_SEGMENTED + _conf("ApprovedTranslation")),
             _xliff12("retranslate", inside=_SEGMENTED + _conf("RejectedSignOff")),
@@ -659,6 +668,28 @@ CASES = [
             _refused('{"strings":\n', "line 2: not JSON"),
             _refused('{"sourceLanguage": "fr", "strings": {}}', "line 1: sourceLanguage is 'fr'"),
             _NOT_UTF8,
+        ),
+    ),
+    Case(
+        "csv",
+        "csv",
+        (
+            b'key,en,price\na,"The ""old"" boat for {0}, a\nrope.\\nAnd a net.",5\n'
+            b'b,One boat,"6"\nc,"",7\nd,5 nets,8\n'
+        ),
+        3,
+        thorough=True,
+        kept=("key,en,price\na,", ",5\nb,", ',"6"\nc,"",7\n', "{0}"),
+        files=test_csv.FILES,
+        hostile=test_csv.HOSTILE,
+        seen=test_csv.cells,
+        small=("", "\n", "en", "en\n\n", "a\n\n b\n"),
+        bad=(
+            _NOT_UTF8,
+            _refused("key,en\na,b\nc,d,e\n", "line 3: 3 cells, but 2 in the first row"),
+            _refused('key,en\na,"b\nc', "line 2: the quotes of a cell do not pair"),
+            _refused("key,word\na,b\n", "line 1: none of 2 columns is known to be in English"),
+            _refused("key,en\na,\0\n", "line 2: a NUL character"),
         ),
     ),
     Case(

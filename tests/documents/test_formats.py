@@ -71,7 +71,7 @@ def test_the_root_of_xml_decides_what_it_is() -> None:
     [
         ("a.pdf", b"%PDF-1.7", "unknown format: a PDF file"),
         ("a", b"%PDF-1.7", "unknown format: a PDF file"),
-        ("a.pdf", b"text", "unknown format: .pdf"),
+        ("a.pdf", b"text", "unknown format: a PDF file"),
         ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office program"),
         ("a.rtf", b"{\\rtf1 A dog.}", "rich text"),
         ("a.bin", b"\x00\x01\xff\xfe", "a binary file"),

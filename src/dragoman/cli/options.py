@@ -132,7 +132,7 @@ def given(context: typer.Context) -> dict[str, Any]:
     values = {
         str(one.name): (context.params.get(str(one.name)), one.default) for one in context.command.params
     }
-    return {name: value for name, (value, default) in values.items() if value not in (None, default)}
+    return {name: value for name, (value, default) in values.items() if value not in (None, (), default)}
 
 
 class Configured(Command):

@@ -213,6 +213,7 @@ def translate_file(
     decoding: Decoding | None = None,
     *,
     format: str | None = None,
+    columns: Sequence[str] = (),
     retranslate: bool = False,
     approved: bool = False,
     final: bool = False,
@@ -220,6 +221,7 @@ def translate_file(
     only_untranslated: bool = False,
 ) -> Outcome:
     """Translate one document. `format` is a name of `FORMATS`; by default the file decides.
+    `columns` are the names or numbers of the columns of a table; by default its first row decides.
 
     Translations that the file has stay, unless they are fuzzy or new. `retranslate` replaces them, and
     `approved`, `final` and `locked` those in that state. `only_untranslated` was the name of this default,
@@ -229,7 +231,7 @@ def translate_file(
     replacing = Replacing(retranslate=retranslate, approved=approved, final=final, locked=locked)
     known = None if format is None else format_named(format)
     tasks = tasks_of([Path(source)], Path(output), known)
-    outcome = translate_files(translator, tasks, decoding, replacing=replacing)
+    outcome = translate_files(translator, tasks, decoding, replacing=replacing, columns=columns)
     for _, error in outcome.failed:
         raise error
     return outcome
@@ -241,6 +243,7 @@ def translate_files(
     decoding: Decoding | None = None,
     *,
     replacing: Replacing | None = None,
+    columns: Sequence[str] = (),
     write: Callable[[bytes], object] | None = None,
     say: Callable[[str], None] = lambda text: None,
     journal: Journal | None = None,
@@ -255,7 +258,8 @@ def translate_files(
         say(f"translating {task.source}" + (f", {number} of {len(tasks)}" if len(tasks) > 1 else ""))
         try:
             outcome.add(
-                _finished(task, journal) or _translate(translator, task, decoding, replacing, write, journal)
+                _finished(task, journal)
+                or _translate(translator, task, decoding, replacing, columns, write, journal)
             )
         except (DataError, OSError) as error:
             outcome.failed.append(
@@ -269,6 +273,7 @@ def _translate(
     task: Task,
     decoding: Decoding | None,
     replacing: Replacing | None,
+    columns: Sequence[str],
     write: Callable[[bytes], object] | None,
     journal: Journal | None,
 ) -> Outcome:
@@ -277,11 +282,11 @@ def _translate(
     data = _read(task.source)
     try:
         format = task.format or document_format(task.source, data)
-        document = format.parse(data, languages)
+        document = format.parse(data, languages, columns)
         new, results, counts = translate_document(
             translator, document, decoding, replacing=replacing, labels=format.has_labels
         )
-        _read_back(format, new, languages)
+        _read_back(format, new, languages, columns)
     except DataError as error:
         raise DataError(f"{task.source}: {error}", hint=error.hint) from error
     if task.output is not None:
@@ -317,9 +322,9 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def _read_back(format: Format, data: bytes, languages: Languages) -> None:
+def _read_back(format: Format, data: bytes, languages: Languages, columns: Sequence[str]) -> None:
     try:
-        format.parse(data, languages)
+        format.parse(data, languages, columns)
     except DataError as error:
         raise DataError(
             f"the translation would not be valid {format.title}: {error}", hint="please report this as a bug"

@@ -308,3 +308,16 @@ def test_what_cannot_be_written_is_refused() -> None:
         translated(unit("<source>One</source>"), Result(("\x01",)))
     with pytest.raises(DataError, match="line 6: <trans-unit> has no <source>"):
         parse(file(unit("<target>One</target>")), EN_DE)
+
+
+def test_a_target_of_empty_segments_is_filled() -> None:
+    """As Trados and others prepare a file for translators."""
+    inside = (
+        '<source>One. Two.</source><seg-source><mrk mtype="seg" mid="1">One.</mrk> '
+        '<mrk mtype="seg" mid="2">Two.</mrk></seg-source><target><mrk mtype="seg" mid="1"/> '
+        '<mrk mtype="seg" mid="2"/></target>'
+    )
+    segments = parse(file(unit(inside)), EN_DE).segments
+    assert [(one.target, one.state) for one in segments] == [(None, Status.MISSING)] * 2
+    new = translated(unit(inside), Result(("Eins.",)), Result(("Zwei.",)))
+    assert '<mrk mtype="seg" mid="1">Eins.</mrk> <mrk mtype="seg" mid="2">Zwei.</mrk></target>\n' in new

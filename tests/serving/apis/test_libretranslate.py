@@ -186,7 +186,7 @@ def test_the_name_of_a_file_is_only_its_format(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "phrase"),
     [
-        ("a.pdf", b"%PDF", "format is not supported"),
+        ("a.pdf", b"%PDF", "format is not supported: a pdf file: convert"),
         ("a", b"\x00\x01", "format is not supported"),
         ("a.txt", b"", "empty file"),
         ("a.docx", b"no zip", "zip"),

@@ -72,7 +72,9 @@ def _start(name: str) -> bytes:
     return b""
 
 
-def plan_documents(names: Sequence[str], output: Path | None, format: str | None) -> list[Task]:
+def plan_documents(
+    names: Sequence[str], output: Path | None, format: str | None, columns: Sequence[str] | None
+) -> list[Task]:
     """Check the files and their places before the model is loaded."""
     from dragoman.documents.files import tasks_of
     from dragoman.documents.formats import format_named, format_of_name
@@ -80,7 +82,10 @@ def plan_documents(names: Sequence[str], output: Path | None, format: str | None
     if STDIN in names:
         raise ConfigError("a document cannot be read from standard input", hint="give a file")
     tasks = tasks_of([Path(name) for name in names], output, None if format is None else format_named(format))
-    first = tasks[0].format or format_of_name(tasks[0].source)
+    formats = [task.format or format_of_name(task.source) for task in tasks]
+    if columns and not any(one is None or one.name == "csv" for one in formats):
+        raise ConfigError("--column without a table", hint="leave it out; only CSV and TSV have columns")
+    first = formats[0]
     if tasks[0].output is None and first and first.is_zipped and sys.stdout.isatty():
         raise ConfigError(f"{first.title} cannot be shown in a terminal", hint="give a file with -o")
     return tasks
@@ -92,6 +97,7 @@ def run_documents(
     decoding: Decoding,
     *,
     replacing: Replacing,
+    columns: Sequence[str],
     report: Path | None,
     quiet: bool,
     names: Sequence[str],
@@ -113,6 +119,7 @@ def run_documents(
             tasks,
             decoding,
             replacing=replacing,
+            columns=columns,
             write=sys.stdout.buffer.write,
             say=say,
             journal=stack.enter_context(Journal(into, about))
@@ -123,8 +130,12 @@ def run_documents(
     if report is not None:
         from dragoman.base.files import write_whole
         from dragoman.cli.translate.report import report_of
+        from dragoman.documents.refused import REFUSED
 
-        left_out = [Doubt(str(path), "", "", "", (_LEFT_OUT,)) for path in outcome.left_out]
+        left_out = [
+            Doubt(str(path), "", "", "", (_LEFT_OUT, *filter(None, [REFUSED.get(path.suffix.lower())])))
+            for path in outcome.left_out
+        ]
         entries = [*outcome.doubts, *outcome.offers, *left_out]
         write_whole(report, report_of(entries, _summary(outcome, len(tasks)), report))
     if not quiet:

@@ -96,7 +96,7 @@ def translate(
         str | None,
         Flag(
             "lines, text (paragraphs), markdown, html, po, xliff, tmx, srt, vtt, json, yaml, properties, "
-            "android, resx, strings, stringsdict, xcstrings, qt, docx, pptx, xlsx, odt, odp, ods or epub. "
+            "android, resx, strings, stringsdict, xcstrings, qt, csv, docx, pptx, xlsx, odt, odp, ods, epub. "
             "[default: by name; lines for .txt]",
             metavar="FORMAT",
             section="Input and output",
@@ -135,6 +135,15 @@ def translate(
     only_untranslated: Annotated[
         bool, Flag("Has no effect: it is the default, and will be removed.", section="Documents")
     ] = False,
+    column: Annotated[
+        list[str] | None,
+        Flag(
+            "Of CSV and TSV: a column to translate, by its name or number. Give it again for another one. "
+            "[default: as the first row says]",
+            metavar="NAME",
+            section="Documents",
+        ),
+    ] = None,
     report: Annotated[
         Path | None,
         Flag(
@@ -179,7 +188,7 @@ def translate(
     apart = ("model", "files", "output", "report", "quiet", "only_untranslated")
     about = partial(made_from, context.params, models, files=FILE_OPTIONS, apart=apart)
     if documents:
-        tasks = plan_documents(names, output, format)
+        tasks = plan_documents(names, output, format, column)
         if report is not None:
             keep_apart(report, [*names, guides.terms, guides.memory])
             check_writable(report)
@@ -193,6 +202,7 @@ def translate(
                 tasks,
                 decoding,
                 replacing=replacing,
+                columns=column or (),
                 report=report,
                 quiet=quiet,
                 names=names,

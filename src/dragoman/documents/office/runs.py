@@ -8,7 +8,6 @@ marked; text in another style is enclosed in a pair of codes.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -207,7 +206,7 @@ def _style(properties: str) -> str:
 
 def _plain_styles(atoms: list[RunAtom]) -> dict[int, str]:
     """Pair -> its most common style, which needs no code; 0 is the paragraph. Sets `home` of the atoms."""
-    weights: dict[int, Counter[str]] = defaultdict(Counter)
+    weights: dict[int, dict[str, int]] = {}
     homes = [0]
     for atom in atoms:
         if atom.kind == "close":
@@ -216,8 +215,9 @@ def _plain_styles(atoms: list[RunAtom]) -> dict[int, str]:
         if atom.kind == "open":
             homes.append(atom.pair)
         elif atom.style is not None:
-            weights[atom.home][atom.style] += len(atom.text.strip()) if atom.kind == "text" else 0
-    return {home: counts.most_common(1)[0][0] for home, counts in weights.items()}
+            own = weights.setdefault(atom.home, {})
+            own[atom.style] = own.get(atom.style, 0) + (len(atom.text.strip()) if atom.kind == "text" else 0)
+    return {home: max(own, key=own.__getitem__) for home, own in weights.items()}
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -43,6 +44,8 @@ class News(Generic[Part]):
 class Bilingual(ABC, Generic[Unit, Part]):
     """A file whose units have parts, a segment each."""
 
+    _tags: re.Pattern[str] | None = None  # in its text, see `Reader`
+
     def __init__(self, decoded: Decoded, pieces: list[Piece], root: Element, languages: Languages) -> None:
         self.segments: list[Segment] = []
         self._decoded, self._pieces, self._root, self._languages = decoded, pieces, root, languages
@@ -77,7 +80,7 @@ class Bilingual(ABC, Generic[Unit, Part]):
         return f"line {self._lines.line(element.start)}"
 
     def _reader(self, *, translate: bool = True) -> Reader:
-        return Reader(self._text, self._pieces, self._describe, translate=translate)
+        return Reader(self._text, self._pieces, self._describe, translate=translate, tags=self._tags)
 
     def _content(self, element: Element | None, reader: Reader | None = None) -> Content:
         return (reader or self._reader()).read(element.first, element.last) if element else ()

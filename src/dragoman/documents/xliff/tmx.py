@@ -17,7 +17,7 @@ from dragoman.documents.segment import Segment, Status, translation_of
 from dragoman.documents.xliff.bilingual import Bilingual, News
 from dragoman.documents.xml.edits import declarations, indent, indent_of_end, removal, written
 from dragoman.documents.xml.inline import BREAK, BREAKS, FORMATS, Tag, has_text
-from dragoman.documents.xml.pieces import XML_SPACE, Element, Piece, read_xml, tree, without_collection
+from dragoman.documents.xml.pieces import XML_SPACE, Element, Piece, read_xml, tree
 from dragoman.text.corpora.formats.tmx import MACHINE
 
 _LANG = f"{{{XML_SPACE}}}lang"
@@ -32,7 +32,6 @@ class _Pair:
     target: Element | None
 
 
-@without_collection()
 def parse(data: bytes, languages: Languages) -> Tmx:
     """Read a file. Raises DataError, with the line, for one that is damaged or lacks the source language."""
     decoded, pieces = read_xml(data)

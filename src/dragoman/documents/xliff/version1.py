@@ -1,10 +1,12 @@
 """XLIFF 1.2, and 1.0 and 1.1 as far as they are alike: http://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html.
 
-The text in <sub>, inside a code, is left as it is.
+SDLXLIFF of Trados, MQXLIFF of memoQ and MXLIFF of Phrase are XLIFF 1.2 with states of their own. The text in
+<sub>, inside a code, is left as it is.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -27,7 +29,24 @@ _GUARDS: dict[str, Guard] = {"final": "final", "signed-off": "approved"}  # revi
 _CONFIRMED = {  # by people: in the names of Trados, for a segment, and of memoQ, for a unit
     "conf": ("ApprovedTranslation", "ApprovedSignOff"),
     "status": ("Confirmed", "ManuallyConfirmed", "Proofread", "Proofread1", "Reviewer1Confirmed"),
+    "confirmed": ("true", *map(str, range(1, 16))),  # Phrase: the step of the workflow
 }
+_TRADOS, _PHRASE = "http://sdl.com/FileTypes/SdlXliff/1.0", "http://www.memsource.com/mxlf/2.0"
+# How programs show that a machine made a translation that nobody has confirmed, by their namespaces:
+# https://docs.memoq.com/current/en/Globalese/How_Globalese_processes_XLIFF_files.html
+_BY_MACHINE: dict[str, dict[str, str | None]] = {
+    "MQXliff": {"status": "MachineTranslated", "percent": None},
+    _PHRASE: {"trans-origin": "mt", "confirmed": "0", "score": "0.0", "gross-score": "0.0"},
+    _TRADOS: {
+        "conf": "Draft",
+        "origin": "mt",
+        "origin-system": "dragoman",
+        **dict.fromkeys(("percent", "text-match", "struct-match")),
+    },
+}
+_FROM_MEMORY = {"MachineTranslated": "Pretranslated", "mt": "tm"}
+_DELETED = ("x-sdl-deleted", "x-sdl-feedback-deleted")  # by a tracked change
+_TAGS_OF_PHRASE = re.compile(r"\{(?P<open>\w{1,4}|\^)(?:>|&gt;)|&lt;(?P<close>\w{1,4}|\^)\}")
 _STRUCTURE = ("file", "body", "group", "trans-unit", "bin-unit")
 
 
@@ -57,6 +76,7 @@ class Xliff12(Bilingual[_Unit, _Part]):
     """A file of XLIFF 1.2. Raises DataError if a unit has no <source>, or a file is for other languages."""
 
     def _read(self) -> None:
+        self._tags = _TAGS_OF_PHRASE if _PHRASE in self._root.tag.spaces.own.values() else None
         for file, element, translate in units_of(self._root, _STRUCTURE, "trans-unit"):
             if element is file:
                 line = self._lines.line(element.start)
@@ -90,6 +110,8 @@ class Xliff12(Bilingual[_Unit, _Part]):
             return None
         target = translation_of(source, self._content(part.target))
         state = _state(unit) if target or self._is_whole(unit) else Status.MISSING
+        if state is Status.DONE and _is_unstarted(unit, part):
+            state = Status.DRAFT
         context = unit.element.attributes.get("resname", "")
         where, guards = self._where(part.source), frozenset(_guards(unit, part))
         return Segment(source, where, target, state, guards, context, note)
@@ -108,15 +130,15 @@ class Xliff12(Bilingual[_Unit, _Part]):
         return {"xml:lang": self._languages.target} if renamed else {}
 
     def _write(self, unit: _Unit, news: list[News[_Part]]) -> Iterator[Edit]:
-        ended = dict.fromkeys(_confirmed(unit.element), "Pretranslated")
+        remembered = all(one.result.is_remembered for one in news)
+        ended = _by_machine(unit.element, remembered=remembered)
         if unit.element.attributes.get("approved") == "yes":
             ended["approved"] = "no"
         if ended:
             yield self._retag(unit.element, ended)
         for one in news:
             for element in _definitions(unit, one.part):
-                if confirmed := _confirmed(element):
-                    yield self._retag(element, dict.fromkeys(confirmed, "Draft"))
+                yield self._retag(element, _by_machine(element, remembered=one.result.is_remembered))
         reasons = {one.part.mid: one.reasons for one in news}
         doubts = any(reasons.values()) or any(mid not in reasons for mid, _ in self._our_notes(unit))
         if unit.target and _state(unit) is Status.DOUBTFUL and not self._our_notes(unit):
@@ -128,7 +150,7 @@ class Xliff12(Bilingual[_Unit, _Part]):
             "state": "needs-review-translation" if doubts else "translated",
             **self._language_of(unit.target),
             # It says where the translation is from.
-            "state-qualifier": "exact-match" if all(one.result.is_remembered for one in news) else None,
+            "state-qualifier": "exact-match" if remembered else None,
         }
         inners = {one.part.mid: self._inner(one.result.content, one.where) for one in news}
         copied = self._without_words(unit, inners)
@@ -175,7 +197,7 @@ class Xliff12(Bilingual[_Unit, _Part]):
     def _is_whole(self, unit: _Unit) -> bool:
         """Whether a unit with segments has a target with text, but without them."""
         target = unit.target
-        if not unit.segmented or not target or any(_marks(target)):
+        if not unit.segmented or not target or any(one.get("mtype") == "seg" for one in target.walk()):
             return False
         return translation_of(self._content(unit.source), self._content(target)) is not None
 
@@ -226,6 +248,8 @@ class Xliff12(Bilingual[_Unit, _Part]):
                 return BREAK
             case (("x" | "ph"), kind):
                 return Tag("empty" if kind in FORMATS else "placeholder")
+            case "mrk", _ if values.get("mtype") in _DELETED:
+                return Tag("empty")
             case "mrk", _ if values.get("mtype") == "protected":
                 return Tag("pair", translate=False)
             case _:
@@ -259,6 +283,28 @@ def _confirmed(element: Element) -> dict[str, str]:
     return {
         name: value for name, value in found.items() if value in _CONFIRMED.get(name.rpartition(":")[2], ())
     }
+
+
+def _by_machine(element: Element, *, remembered: bool) -> dict[str, str | None]:
+    """The attributes for a new translation, as the file names them. They end a confirmation."""
+    new = dict[str, str | None](dict.fromkeys(_confirmed(element), "Pretranslated"))
+    for one in ATTRIBUTE.finditer(element.tag.inside):
+        prefix, _, local = one[1].rpartition(":")
+        values = _BY_MACHINE.get(element.tag.spaces.get(prefix), {})
+        if prefix and local in values:
+            new[one[1]] = values[local]
+    new |= _BY_MACHINE.get(element.space, {})  # <sdl:seg>
+    if remembered:
+        new = {name: _FROM_MEMORY.get(value or "", value) for name, value in new.items()}
+    return new
+
+
+def _is_unstarted(unit: _Unit, part: _Part) -> bool:
+    """Whether a program says that a text in a target is no translation yet."""
+    return "NotStarted" in unit.element.attributes.values() or any(
+        one.space == _TRADOS and (not one.get("conf") or one.get("origin") == "source")
+        for one in _definitions(unit, part)
+    )
 
 
 def _guards(unit: _Unit, part: _Part) -> Iterator[Guard]:

@@ -8,10 +8,9 @@ from dragoman.documents.formats import Languages
 from dragoman.documents.segment import Document
 from dragoman.documents.xliff.version1 import Xliff12
 from dragoman.documents.xliff.version2 import Xliff2
-from dragoman.documents.xml.pieces import read_xml, tree, without_collection
+from dragoman.documents.xml.pieces import read_xml, tree
 
 
-@without_collection()
 def parse(data: bytes, languages: Languages) -> Document:
     """Read a file. Raises DataError, with the line, for one that is damaged or for other languages."""
     decoded, pieces = read_xml(data)

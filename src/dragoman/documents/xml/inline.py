@@ -40,13 +40,21 @@ class Reader:
     """Reads the contents of one unit of translation in order.
 
     Text that is not to be translated becomes placeholders. A region that an `open` forbids to translate
-    continues in the next content, until its `close`.
+    continues in the next content, until its `close`. `tags` finds those that a program writes as text, each
+    with its key as `open` or `close`.
     """
 
     def __init__(
-        self, text: str, pieces: list[Piece], describe: Callable[[Piece], Tag], *, translate: bool = True
+        self,
+        text: str,
+        pieces: list[Piece],
+        describe: Callable[[Piece], Tag],
+        *,
+        translate: bool = True,
+        tags: re.Pattern[str] | None = None,
     ) -> None:
         self._text, self._pieces, self._describe, self._outside = text, pieces, describe, translate
+        self._tags = tags
         self._regions: list[tuple[str, bool]] = []
         self._left: set[str] = set()  # regions that have ended inside others
 
@@ -60,6 +68,13 @@ class Reader:
             raw = self._text[piece.start : piece.end]
             at += 1
             if piece.kind in ("text", "cdata"):
+                done = 0
+                for found in self._tags.finditer(raw) if self._tags else ():
+                    built.add_text(raw[done : found.start()], translate=self._translated())
+                    add = built.open if found["open"] else built.close
+                    add("{" + (found["open"] or found["close"]), found[0], Tag("open"))
+                    done = found.end()
+                raw = raw[done:]
                 built.add_text(raw, translate=self._translated())
             elif piece.kind == "end":
                 key = elements.pop()

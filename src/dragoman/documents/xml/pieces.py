@@ -115,7 +115,8 @@ class Element:
             if skip is not None and skip(element):
                 continue
             yield element
-            waiting += reversed(element.children)
+            if element.children:
+                waiting += reversed(element.children)
 
     def child(self, name: str) -> Element | None:
         """The first child element of this name."""

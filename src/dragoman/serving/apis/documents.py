@@ -10,6 +10,7 @@ from starlette.responses import Response, StreamingResponse
 
 from dragoman.base.errors import DataError
 from dragoman.documents.formats import Format, document_format
+from dragoman.documents.refused import REFUSED
 from dragoman.serving.apis.endpoints import Call
 from dragoman.serving.http.errors import Refusal
 from dragoman.serving.http.fields import Upload
@@ -46,7 +47,8 @@ def upload_format(call: Call, upload: Upload) -> Format:
     try:
         return document_format(name, upload.data)
     except DataError as error:
-        raise Refusal(400, "This file format is not supported", field="file") from error
+        what = f": {REFUSED[name.suffix]}" if name.suffix in REFUSED else ""
+        raise Refusal(400, f"This file format is not supported{what}", field="file") from error
 
 
 def suffix_of(upload: Upload, format: Format) -> str:

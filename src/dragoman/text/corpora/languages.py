@@ -23,8 +23,8 @@ _NO_LANGUAGES = frozenset(
 )
 
 # Words in the names of columns.
-_SOURCES = frozenset("source src input original".split())
-_TARGETS = frozenset("target tgt trg translation output reference".split())
+SOURCES = frozenset("source src input original msgid".split())
+TARGETS = frozenset("target tgt trg translation output reference msgstr".split())
 _PLAIN = frozenset("text sentence segment language lang texts sentences segments languages langs".split())
 _ABBREVIATED = frozenset("source src target tgt trg".split())  # surely columns, if the other is a language
 
@@ -57,14 +57,14 @@ def of_head(columns: Sequence[str], languages: Languages, name: str) -> Language
     Of other `languages` than the text's, if these are known, it is taken for words, such as "is" and "es".
     Raise DataError, which names the file `name`, if it says that the target is the first column.
     """
-    (role, left), (role_2, right) = (_of_column(column) for column in columns)
+    (role, left), (role_2, right) = (of_column(column) for column in columns)
     cells = [left, right]
     known = [cell for cell in cells if cell]
     codes = [base(cell) for cell in cells]
     named = [base(cell) for cell in known]
     if any(language_name(code) == code for code in named):
         return None
-    if not known and not (role and role_2 and (role in _SOURCES) != (role_2 in _SOURCES)):
+    if not known and not (role and role_2 and (role in SOURCES) != (role_2 in SOURCES)):
         return None
     if len(known) == 1 and (role_2 if left else role) not in _ABBREVIATED:
         return None
@@ -78,7 +78,7 @@ def of_head(columns: Sequence[str], languages: Languages, name: str) -> Language
     # Three letters are more often a word than a language that nothing else has named.
     if not all(languages) and any(len(cell) == 3 for cell in known):
         return None
-    if (len(known) < 2 or not all(languages)) and (role in _TARGETS or role_2 in _SOURCES):
+    if (len(known) < 2 or not all(languages)) and (role in TARGETS or role_2 in SOURCES):
         raise DataError(
             f"{name}: line 1 says that the target is the first column ({', '.join(columns)})",
             hint="swap the two columns",
@@ -86,14 +86,14 @@ def of_head(columns: Sequence[str], languages: Languages, name: str) -> Language
     return codes[0] or None, codes[1] or None
 
 
-def _of_column(column: str) -> tuple[str, str]:
+def of_column(column: str) -> tuple[str, str]:
     """Return the word for source or target in the name of a column, or "", and what else it says."""
     role, rest = "", []
     words = re.split(r"[\s()]+", column.strip().strip("\"'").casefold())
     for word in filter(None, words):
         parts = re.split("[_-]", word)
-        kept = [part for part in parts if part not in _PLAIN | _SOURCES | _TARGETS]
-        role = next((part for part in parts if part in _SOURCES | _TARGETS), role)
+        kept = [part for part in parts if part not in _PLAIN | SOURCES | TARGETS]
+        role = next((part for part in parts if part in SOURCES | TARGETS), role)
         rest += [word if kept == parts else "-".join(filter(None, kept))] if kept else []
     if len(rest) == 2 and re.search(rf"\S\s*\({re.escape(rest[1])}\)\W*$", column.casefold()):
         rest = rest[:1] if len(rest[0]) > 3 and re.fullmatch("[a-z]{2}|[0-9]{3}", rest[1]) else rest

@@ -1,0 +1,48 @@
+"""Formats that are not read, by the suffix of a file: what it is, and what to do."""
+
+from __future__ import annotations
+
+_MARKUP = "convert it to HTML or Markdown, with pandoc for instance"
+_EXTRACT = "move its texts to a file of messages, such as PO, and translate that"
+_KINDS = (  # suffixes, name, hint; no suffix that is also a language, such as .pl
+    (".pdf", "a PDF file", "convert it to .docx first"),
+    (".xps .djvu", "pages for printing", "convert it to .docx first"),
+    (
+        ".doc .dot .xls .xlt .xlsb .ppt .pps .wpd",
+        "a file of an old Office program",
+        "save it as .docx, .xlsx or .pptx",
+    ),
+    (".rtf", "rich text", "save it as .docx"),
+    (".pages .numbers .key", "a document of Apple iWork", "export it as .docx, .xlsx or .pptx"),
+    (".vsd .vsdx .pub .mpp", "a file of Visio, Publisher or Project", "save its text as .docx"),
+    (".idml .indd .mif .qxp", "InDesign, FrameMaker or QuarkXPress", "export XLIFF from a translation tool"),
+    (".mobi .azw .azw3 .kfx .fb2", "an electronic book", "convert it to .epub first"),
+    (".psd .xcf .sketch .fig .dwg .dxf .svg .eps", "a drawing", "export its texts from its program"),
+    (".png .jpg .jpeg .gif .bmp .tif .tiff .webp .heic .ico", "an image", "recognise its text first"),
+    (".mp3 .wav .ogg .flac .m4a .mp4 .mkv .mov .avi .webm", "sound or video", "translate its subtitles"),
+    (".ass .ssa .sub .sbv .ttml .dfxp .stl .lrc", "other subtitles", "convert them to .srt first"),
+    (".zip", "a zip file", "unpack it first"),
+    (".tar .tgz .7z .rar", "an archive", "unpack it first"),
+    (".gz .bz2 .xz .zst", "a compressed file", "decompress it first"),
+    (".sdlppx .sdlrpx .ttx", "a package or an old file of Trados", "export its .sdlxliff files"),
+    (".mqxlz .mqout .mqback", "a package of memoQ", "export it as .mqxliff"),
+    (".txml .tipp .xlz", "a package of a translation tool", "export it as XLIFF"),
+    (".sdltm .mtf .tmw", "a translation memory of another program", "export it as .tmx"),
+    (".mo .gmo", "compiled messages", "translate the .po file that it was made of"),
+    (".qm", "compiled messages", "translate the .ts file that it was made of"),
+    (".resources .dll .exe .dylib .nib .class .pyc", "a compiled program", _EXTRACT),
+    (".bplist", "a binary property list", "convert it with plutil -convert xml1"),
+    (".ini .toml .desktop", "INI or TOML", "move its texts to .properties or .po"),
+    (".php", "a program or strings in PHP", "move the strings to .json or .po"),
+    (".ftl", "Fluent", "convert it to .po first"),
+    (".dtd .lang .wxl .resjson", "strings of another format", "convert them to .po or XLIFF first"),
+    (".adoc .asciidoc", "AsciiDoc", "convert it to HTML, or to PO with po4a"),
+    (".tex .latex .org .textile .wiki .mediawiki .creole .typ", "markup of another format", _MARKUP),
+    (".dita .ditamap .dbk .docbook", "DITA or DocBook", "convert it to XLIFF or PO first"),
+    (".ipynb", "a notebook", "convert it to Markdown first"),
+    (".eml .msg .mbox .ics .vcf", "mail, a calendar or contacts", "save its text as HTML or .txt"),
+    (".jsonl .ndjson .parquet", "a table of texts", "use dragoman bulk"),
+    (".sql .sqlite .db .mdb .accdb .dbf", "a database", "export its texts as .csv"),
+    (".py .js .jsx .tsx .java", "a program", _EXTRACT),
+)
+REFUSED = {suffix: f"{name}: {hint}" for suffixes, name, hint in _KINDS for suffix in suffixes.split()}
