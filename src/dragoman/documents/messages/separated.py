@@ -59,6 +59,8 @@ def separated(segment: Segment, languages: tuple[str, str]) -> Divided | None:
     planned, doubts = texts, list[str]()
     if len(bare) > 1:
         counted = polyglot or any(one.prefix or _COUNTED.search(one.words) for one in bare)
+        if not certain and " " in full_text(bare[-1].separator) and all(map(_is_title, bare)):
+            counted = _share_words(bare)  # "Cart of :name | My Shop"
         numbers = _forms(*languages, one_form=not polyglot)
         if numbers and counted and len(bare) == len(_forms(languages[0], languages[0])):
             planned = [one for one in texts if one not in bare] + [bare[number] for number in numbers]
@@ -108,6 +110,10 @@ def _is_title(one: _Text) -> bool:
 
 def _are_alike(texts: Sequence[_Text]) -> bool:
     """Whether the texts look like plural forms: one has an argument, or each shares a word with the next."""
-    words = [{word[:3].lower() for word in re.findall(r"[^\W\d_]{3,}", one.words)} for one in texts]
     argued = any(_COUNTED.search(one.words) or find_placeholders(one.words) for one in texts)
-    return argued or all(before & after for before, after in pairwise(words))
+    return argued or _share_words(texts)
+
+
+def _share_words(texts: Sequence[_Text]) -> bool:
+    words = [{word[:3].lower() for word in re.findall(r"[^\W\d_]{3,}", one.words)} for one in texts]
+    return all(before & after for before, after in pairwise(words))
