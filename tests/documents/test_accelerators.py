@@ -37,6 +37,8 @@ def translated(*texts: str, target: str = "de") -> list[tuple[str, list[str]]]:
     [
         ("_Open", "Open", "O"),
         ("&Save", "Save", "S"),
+        ("&&Save", "Save", "S"),
+        ("Save &&As...", "Save As...", "A"),
         ("~File", "File", "F"),
         ("Close &window", "Close window", "w"),
         ("Save _As...", "Save As...", "A"),
@@ -59,7 +61,7 @@ def translated(*texts: str, target: str = "de") -> list[tuple[str, list[str]]]:
 def test_an_accelerator_is_taken_out(text: str, bare: str, letter: str) -> None:
     content, found = take_out(with_found((text,)))
     assert text_of(tuple(one.text if isinstance(one, Code) else one for one in content)) == bare
-    assert found == (next(sign for sign in "_&~" if f"{sign}{letter}" in text), letter)
+    assert found == (next(sign for sign in ("&&", *"_&~") if f"{sign}{letter}" in text), letter)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +84,7 @@ def test_an_accelerator_is_taken_out(text: str, bare: str, letter: str) -> None:
             "Q&A",
             "A & B",
             "A && B",
+            "Cats&&Dogs",
             "A &amp; B",
             "a=1&b=2",
             "https://a.b/?a=1&b=2",
@@ -141,12 +144,12 @@ def test_neighbours_have_different_letters() -> None:
 def test_a_sign_that_is_lost_is_a_doubt() -> None:
     assert translated("&Yes or &No")[0][1] == []
     translator = Pretend(lambda word: word.replace("&", "").replace("_", ""))
-    texts = ("&Yes or &No", "The file_name", "R&D")
+    texts = ("&Yes or &No", "The file_name", "R&D", "&&Yes or &&No")
     results, _ = translate_segments(
         cast("Translator", translator), [Segment((text,), "1") for text in texts], labels=True
     )
     lost = [[d for d in one.doubts if d.startswith("sign")] for one in results if one]
-    assert lost == [["sign: & missing"], ["sign: _ missing"], ["sign: & missing"]]
+    assert lost == [["sign: & missing"], ["sign: _ missing"], ["sign: & missing"], ["sign: && missing"]]
     digits = Pretend(lambda word: "5")
     results, _ = translate_segments(cast("Translator", digits), [Segment(("_Open",), "1")], labels=True)
     assert results[0] is not None

@@ -1,7 +1,8 @@
-"""Accelerators: letters of menus and buttons: _Open (GTK), &Save (Qt, Windows), ~File (LibreOffice).
+"""Accelerators: letters of menus and buttons: _Open (GTK), &Save (Qt, Windows), &&Save (VS Code), ~File
+(LibreOffice).
 
 The sign is taken out of a text before it is translated, and put once into the translation. A sign counts if
-it can be nothing else: not in snake_case, _private, R&D, A & B, && or ~/path.
+it can be nothing else: not in snake_case, _private, R&D, A & B, A && B or ~/path.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from dragoman.documents.flat import FoundCode
 from dragoman.documents.segment import Code, Content, merged
 from dragoman.text.checks.faults import unmatched
 
-_SIGN = re.compile(r"(?<![_&~])[_&~](?=[^\W\d_])")
-_APART = re.compile(r" ?\([_&~][A-Za-z]\)")  # as in Chinese: 文件(&F)
+_SIGN = re.compile(r"(?<![_&~])(?:&&|[_&~])(?=[^\W\d_])")
+_APART = re.compile(r" ?\((?:&&|[_&~])[A-Za-z]\)")  # as in Chinese: 文件(&F)
 _BEFORE = re.compile(r"[^\W_]*\Z")
 _WORD = re.compile(r"([^\W_]+)([_;(=/\\]|[.:@](?=\w))?")  # and what follows a name of a program
 _OPENING = "([{\"'“„«‘¿¡\0"
@@ -70,9 +71,10 @@ def take_out(content: Content, context: str = "") -> tuple[Content, Accelerator 
     if len(text) == 1 and text.isalpha() and context.lower().endswith("key"):
         return (FoundCode(text, "placeholder"),), None
     signs = list(_SIGN.finditer(text)) if len(text) <= _LONGEST else []
-    found = [match for match in signs if _marks_letter(text, match.start())]
+    found = [match for match in signs if _marks_letter(text, *match.span())]
     sign = found[0][0] if len(found) == 1 else ""
-    if not sign or text.count(sign) - 2 * text.count(2 * sign) - text.count(f" {sign} ") > 1:
+    doubled = 2 * text.count(2 * sign) if len(sign) == 1 else 0
+    if not sign or text.count(sign) - doubled - text.count(f" {sign} ") > 1:
         return content, None
     start, end = (_APART.search(text) or found[0]).span()
     place, parts = 0, list[str | Code]()
@@ -92,9 +94,9 @@ def lost(source: Content, target: Content) -> list[str]:
     return [f"sign: {one}" for one in unmatched(*both)] if any(both) else []
 
 
-def _marks_letter(text: str, at: int) -> bool:
-    """Whether the sign at a place of a text marks the letter behind it."""
-    found = _WORD.match(text, at + 1)
+def _marks_letter(text: str, at: int, end: int) -> bool:
+    """Whether the sign text[at:end] marks the letter behind it."""
+    found = _WORD.match(text, end)
     after, behind = (found[1], found[2]) if found else ("", "")
     before = _BEFORE.search(text, 0, at)
     if before and before[0]:  # within a word: E_xit and E&xit, but not snake_case and R&D
