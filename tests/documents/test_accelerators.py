@@ -23,7 +23,7 @@ GERMAN = {
 
 def translated(*texts: str, target: str = "de") -> list[tuple[str, list[str]]]:
     translator = Pretend(lambda word: GERMAN.get(word, word), target_language=target)
-    segments = [Segment((text,), "line 1") for text in texts]
+    segments = [Segment((text,), "line 1", context=text) for text in texts]  # as keys are
     results, _ = translate_segments(cast("Translator", translator), segments, labels=True)
     return [
         (text_of(one.content), [doubt for doubt in one.doubts if doubt.startswith("sign")])
@@ -133,12 +133,12 @@ def test_neighbours_have_different_letters() -> None:
     letters = [text[text.index("_") + 1].casefold() for text in new]
     assert letters[0] == letters[4]  # as in the source
     assert len(set(letters)) == 3 + (letters[3] != letters[0])
+    assert [text for text, _ in translated("&File", "&Dog")] == ["&Datei", "&Hund"]
     menu = Menu()
     one, two = ("_", "a"), ("_", "b")
-    assert menu.put(("xy",), one, "de", "") == ("_xy",)
-    assert menu.put(("xy",), two, "de", "") == ("x_y",)
-    assert menu.put(("x",), two, "de", "") == ("_x",)  # no letter is free
-    assert menu.put(("xy",), two, "de", "another menu") == ("_xy",)
+    assert menu.put(("xy",), one, "de") == ("_xy",)
+    assert menu.put(("xy",), two, "de") == ("x_y",)
+    assert menu.put(("x",), two, "de") == ("_x",)  # no letter is free
 
 
 def test_a_sign_that_is_lost_is_a_doubt() -> None:

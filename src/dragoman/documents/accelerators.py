@@ -30,12 +30,12 @@ Accelerator = tuple[str, str]  # the sign, and the letter that it marks in the s
 
 
 class Menu:
-    """The letters of the last labels, so that different ones stay different within a context."""
+    """The letters of the last labels, so that different ones stay different."""
 
     def __init__(self) -> None:
-        self._near: deque[tuple[str, str, str]] = deque(maxlen=_NEAR)
+        self._near: deque[tuple[str, str]] = deque(maxlen=_NEAR)
 
-    def put(self, content: Content, one: Accelerator, language: str, context: str) -> Content:
+    def put(self, content: Content, one: Accelerator, language: str) -> Content:
         """Put the sign into a translation whose placeholders are codes; leave it out if there is no letter.
 
         The same letter is the best, then one at the beginning of a word, but first of all one that no other
@@ -50,7 +50,7 @@ class Menu:
         for number, text in enumerate(texts):
             for place, char in enumerate(text):
                 letter = char.casefold()
-                clash = any(near[::2] == (context, letter) and near[1] != own for near in self._near)
+                clash = any(near[1] == letter and near[0] != own for near in self._near)
                 rank = clash, letter != own, place > 0 and text[place - 1].isalnum(), number, place
                 if char.isalpha() and (best is None or rank < best):
                     best = rank
@@ -58,7 +58,7 @@ class Menu:
             return content
         *_, number, place = best
         text = texts[number]
-        self._near.append((context, own, text[place].casefold()))
+        self._near.append((own, text[place].casefold()))
         return merged([*content[:number], text[:place] + sign + text[place:], *content[number + 1 :]])
 
 
