@@ -55,6 +55,7 @@ ZIP = b"PK\x03\x04" + b"-" * 26
         (b"# A dog\n\n# A cat\n", "text"),
         (b"The 1,000 dogs, all of them\nThe 2,000 cats, all of them\n", "text"),
         (b"A dog\tsleeps.\nA cat.\n", "text"),
+        (b"Yes,it sleeps.\nNo,it reads.\n", "text"),
         (b"A dog\0sleeps.\n", "text"),
     ],
 )
@@ -117,6 +118,11 @@ def test_the_root_of_xml_decides_what_it_is() -> None:
         ("a", b"int main() {\n  sleep();\n}\n", "a program"),
         ("a", b"{% extends 'dog' %}\n<p>A dog</p>\n", "a program"),
         ("a", b"[Script Info]\nTitle: Dogs\n", "subtitles"),
+        ("a.sub", b"{0}{25}A dog sleeps.\n", "subtitles"),
+        ("a.lrc", b"[00:12.50]A dog sleeps.\n", "subtitles"),
+        ("a.sbv", b"0:00:01.000,0:00:02.000\nA dog sleeps.\n", "subtitles"),
+        ("a.ics", b"BEGIN:VCALENDAR\nSUMMARY:Dogs\n", "a calendar"),
+        ("a.bib", b"@book{dogs,\n  title = {Dogs},\n}\n", "literature"),
         ("a.x", b"\\documentclass{article}\n", "a program"),
     ],
 )

@@ -43,7 +43,11 @@ _STRUCTURES = (  # how a text begins behind comments, or all of it
         "a program",
     ),
     (re.compile(r"<[?!]|<[A-Za-z][^<>]*>[ \t]*(?:\n|\Z|<)"), "XML or HTML without a known root"),
-    (re.compile(r"\[Script Info\]"), "subtitles"),
+    (
+        re.compile(r"\[Script Info\]|\{\d+\}\{\d+\}|\[\d+:\d\d[.:]\d+\]|\d+:\d\d:\d\d\.\d+,"),
+        "subtitles",
+    ),
+    (re.compile(r"BEGIN:V|@\w+\{"), "a calendar, addresses or literature"),
     (re.compile(r"\[+[^\[\]\n]+\]+[ \t]*\n(?:.*\n)*?[\w.\"' -]+="), "INI or TOML"),
     (
         re.compile(
@@ -55,7 +59,8 @@ _STRUCTURES = (  # how a text begins behind comments, or all of it
 )
 _SECTION = re.compile(r"\[+[^\[\]\n]+\]+\Z")
 _PYTHON = re.compile(r"(?:def \w+\(.*|class \w+(?:\(.*\))?):\Z")
-_SEPARATORS = ("\t", r"(?<!\d),(?! )|,(?![ \d])", ";(?! )")  # of tables; not the comma in 1,000
+# Of tables, and the rows that it takes at least: not the comma in 1,000.
+_SEPARATORS = (("\t", 2), (r";(?! )", 2), (r"(?<!\d),(?! )|,(?![ \d])", 3))
 # Also a dialogue looks like this, so the suffix of a language speaks against it.
 _EQUAL = re.compile(rf"{_KEY}[ \t]*=(?!=)")
 _PAIR = re.compile(rf"{_EQUAL.pattern}|(?:[a-z_][\w.$-]*|\"[^\"\n]*\"):(?!\S)")
@@ -105,9 +110,9 @@ def structure(text: str, *, pairs: bool) -> str:
     keys = [row for row in rows if row[0] not in " \t#;}" and not _SECTION.match(row)]
     if keys and all(map((_PAIR if pairs else _EQUAL).match, keys)):
         return "INI or TOML" if any(map(_SECTION.match, rows)) else "lines of keys and values"
-    for separator in _SEPARATORS if len(lines) > 1 else ():
+    for separator, least in _SEPARATORS:
         counts = {len(re.findall(separator, line)) for line in lines}
-        if len(counts) == 1 and counts != {0}:
+        if len(lines) >= least and len(counts) == 1 and counts != {0}:
             return "a table"
     ends = sum(row.endswith((";", "{", "}")) for row in rows)
     return "a program" if ends * 2 > len(rows) or any(map(_PYTHON.match, rows)) else ""
