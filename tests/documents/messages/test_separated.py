@@ -80,7 +80,7 @@ def test_titles_are_translated_one_by_one() -> None:
     assert result("Home | My dog", "de", lambda word: word.replace("Home", "Start")) == Result(
         ("Start | My dog",)
     )
-    assert result("Cart of :name | My Shop", "pl").content == ("CART OF :NAME | MY SHOP",)
+    assert result("Cart of :name | My Shop", "pl").content == ("CART OF :name | MY SHOP",)
     b, end = Code("<b>", "open", 1), Code("</b>", "close", 1)
     assert result((b, "Home", end, " | About ", b, "us", end)).content == (
         b, "HOME", end, " | ABOUT ", b, "US", end,
