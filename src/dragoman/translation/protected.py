@@ -40,7 +40,7 @@ _FINAL = re.compile(r"(?<=[^\W\d])[.,;:!?…。，、；：！？]+$")  # behind
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ufeff\\ud800-\\udfff]")  # no text has them
 _UNIT = re.compile(MEASURE)
 # What belongs to a placeholder without a space: git-%s, size=%d, %s.txt, %.1fkg
-_LETTERS = re.compile(r"[^\W\d_]{2}")
+_LETTERS = re.compile(r"[^\W\d_]{2}|[^\W_a-z]")  # not the s of "{name}'s"
 _GLUED_BEFORE = re.compile(r"(?<![\w.=/:#$(-])[A-Za-z0-9_#][\w.=/:#$(-]{0,40}\Z")
 _GLUED_BEHIND = re.compile(rf"{MEASURE}|(?:[._/=:-][A-Za-z0-9]\w*){{1,5}}")
 _SPECIAL = "%{}$<>&\\"
