@@ -108,6 +108,13 @@ def test_without_alignment_the_parts_are_translated() -> None:
     assert one.doubts
 
 
+def test_a_word_that_touches_a_placeholder_is_no_part_of_it() -> None:
+    translator = cast("Translator", Pretend(str.upper))
+    sentence = Sentence("see $1dogs", ((4, 6),), aligned=True)  # $1<b>dogs</b>
+    (one,) = Sentences(translator, Decoding()).translate([sentence])
+    assert (one.text, one.way) == ("SEE $1DOGS", "parts")
+
+
 @pytest.mark.parametrize("name", ["git-%s", "size=%d", "a.%s.b", "#%d", "%s.txt", "f(%d"])
 def test_a_word_around_a_placeholder_stays(name: str) -> None:
     one = answer(Pretend(lambda word: broken(word).upper()), f"open {name} now")

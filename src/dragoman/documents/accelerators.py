@@ -1,7 +1,8 @@
-"""Accelerators: letters of menus and buttons: _Open (GTK), &Save (Qt, Windows), ~File (LibreOffice).
+"""Accelerators: letters of menus and buttons: _Open (GTK), &Save (Qt, Windows), &&Save (VS Code), ~File
+(LibreOffice).
 
 The sign is taken out of a text before it is translated, and put once into the translation. A sign counts if
-it can be nothing else: not in snake_case, _private, R&D, A & B, && or ~/path.
+it can be nothing else: not in snake_case, _private, R&D, A & B, A && B or ~/path.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from dragoman.documents.flat import FoundCode
 from dragoman.documents.segment import Code, Content, merged
 from dragoman.text.checks.faults import unmatched
 
-_SIGN = re.compile(r"(?<![_&~])[_&~](?=[^\W\d_])")
-_APART = re.compile(r" ?\([_&~][A-Za-z]\)")  # as in Chinese: 文件(&F)
+_SIGN = re.compile(r"(?<![_&~])(?:&&|[_&~])(?=[^\W\d_])")
+_APART = re.compile(r" ?\((?:&&|[_&~])[A-Za-z]\)")  # as in Chinese: 文件(&F)
 _BEFORE = re.compile(r"[^\W_]*\Z")
 _WORD = re.compile(r"([^\W_]+)([_;(=/\\]|[.:@](?=\w))?")  # and what follows a name of a program
 _OPENING = "([{\"'“„«‘¿¡\0"
@@ -29,12 +30,12 @@ Accelerator = tuple[str, str]  # the sign, and the letter that it marks in the s
 
 
 class Menu:
-    """The letters of the last labels, so that different ones stay different within a context."""
+    """The letters of the last labels, so that different ones stay different."""
 
     def __init__(self) -> None:
-        self._near: deque[tuple[str, str, str]] = deque(maxlen=_NEAR)
+        self._near: deque[tuple[str, str]] = deque(maxlen=_NEAR)
 
-    def put(self, content: Content, one: Accelerator, language: str, context: str) -> Content:
+    def put(self, content: Content, one: Accelerator, language: str) -> Content:
         """Put the sign into a translation whose placeholders are codes; leave it out if there is no letter.
 
         The same letter is the best, then one at the beginning of a word, but first of all one that no other
@@ -49,7 +50,7 @@ class Menu:
         for number, text in enumerate(texts):
             for place, char in enumerate(text):
                 letter = char.casefold()
-                clash = any(near[::2] == (context, letter) and near[1] != own for near in self._near)
+                clash = any(near[1] == letter and near[0] != own for near in self._near)
                 rank = clash, letter != own, place > 0 and text[place - 1].isalnum(), number, place
                 if char.isalpha() and (best is None or rank < best):
                     best = rank
@@ -57,7 +58,7 @@ class Menu:
             return content
         *_, number, place = best
         text = texts[number]
-        self._near.append((context, own, text[place].casefold()))
+        self._near.append((own, text[place].casefold()))
         return merged([*content[:number], text[:place] + sign + text[place:], *content[number + 1 :]])
 
 
@@ -70,9 +71,10 @@ def take_out(content: Content, context: str = "") -> tuple[Content, Accelerator 
     if len(text) == 1 and text.isalpha() and context.lower().endswith("key"):
         return (FoundCode(text, "placeholder"),), None
     signs = list(_SIGN.finditer(text)) if len(text) <= _LONGEST else []
-    found = [match for match in signs if _marks_letter(text, match.start())]
+    found = [match for match in signs if _marks_letter(text, *match.span())]
     sign = found[0][0] if len(found) == 1 else ""
-    if not sign or text.count(sign) - 2 * text.count(2 * sign) - text.count(f" {sign} ") > 1:
+    doubled = 2 * text.count(2 * sign) if len(sign) == 1 else 0
+    if not sign or text.count(sign) - doubled - text.count(f" {sign} ") > 1:
         return content, None
     start, end = (_APART.search(text) or found[0]).span()
     place, parts = 0, list[str | Code]()
@@ -92,9 +94,9 @@ def lost(source: Content, target: Content) -> list[str]:
     return [f"sign: {one}" for one in unmatched(*both)] if any(both) else []
 
 
-def _marks_letter(text: str, at: int) -> bool:
-    """Whether the sign at a place of a text marks the letter behind it."""
-    found = _WORD.match(text, at + 1)
+def _marks_letter(text: str, at: int, end: int) -> bool:
+    """Whether the sign text[at:end] marks the letter behind it."""
+    found = _WORD.match(text, end)
     after, behind = (found[1], found[2]) if found else ("", "")
     before = _BEFORE.search(text, 0, at)
     if before and before[0]:  # within a word: E_xit and E&xit, but not snake_case and R&D

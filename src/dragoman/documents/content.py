@@ -43,12 +43,27 @@ _STRUCTURES = (  # how a text begins behind comments, or all of it
         "a program",
     ),
     (re.compile(r"<[?!]|<[A-Za-z][^<>]*>[ \t]*(?:\n|\Z|<)"), "XML or HTML without a known root"),
-    (re.compile(r"\[Script Info\]"), "subtitles"),
+    (
+        re.compile(r"\[Script Info\]|\{\d+\}\{\d+\}|\[\d+:\d\d[.:]\d+\]|\d+:\d\d:\d\d\.\d+,"),
+        "subtitles",
+    ),
+    (re.compile(r"BEGIN:V|@\w+\{"), "a calendar, addresses or literature"),
     (re.compile(r"\[+[^\[\]\n]+\]+[ \t]*\n(?:.*\n)*?[\w.\"' -]+="), "INI or TOML"),
-    (re.compile(rf"%YAML|---[ \t]*\n|{_KEY}:[ \t]*(?:[|>&!].*)?\n(?:[ \t]+\S|- )"), "YAML"),
+    (
+        re.compile(
+            rf"%YAML|---[ \t]*\n|(?:{_KEY}:[ \t]+[^\s|>&!].*\n)*+{_KEY}:[ \t]*(?:[|>&!].*)?\n(?:[ \t]+\S|- )"
+            rf"|- {_KEY}:[ \t].*\n[ \t]+{_KEY}:"
+        ),
+        "YAML",
+    ),
 )
+_SECTION = re.compile(r"\[+[^\[\]\n]+\]+\Z")
+_PYTHON = re.compile(r"(?:def \w+\(.*|class \w+(?:\(.*\))?):\Z")
+# Of tables, and the rows that it takes at least: not the comma in 1,000.
+_SEPARATORS = (("\t", 2), (r";(?! )", 2), (r"(?<!\d),(?! )|,(?![ \d])", 3))
 # Also a dialogue looks like this, so the suffix of a language speaks against it.
-_PAIR = re.compile(rf"{_KEY}[ \t]*=(?!=)|(?:[a-z_][\w.$-]*|\"[^\"\n]*\"):(?!\S)|[ \t#;]")
+_EQUAL = re.compile(rf"{_KEY}[ \t]*=(?!=)")
+_PAIR = re.compile(rf"{_EQUAL.pattern}|(?:[a-z_][\w.$-]*|\"[^\"\n]*\"):(?!\S)")
 
 
 def binary(data: bytes) -> tuple[str, str] | None:
@@ -61,7 +76,8 @@ def binary(data: bytes) -> tuple[str, str] | None:
         codecs.getincrementaldecoder("utf-8")().decode(start)
     except UnicodeDecodeError:
         return "a binary file", ""
-    return None
+    mostly = start.count(0) * 4 > len(start)  # a database, UTF-16 without its mark
+    return ("a binary file", "") if mostly or start[257:262] == b"ustar" else None
 
 
 def start_of(data: bytes) -> str:
@@ -87,9 +103,16 @@ def structure(text: str, *, pairs: bool) -> str:
     for mark, what in _STRUCTURES:
         if mark.match(body):
             return what
-    rows = [row.rstrip() for row in body.splitlines() if row.strip()]
-    if len(text) >= START // 4:  # the last row may be cut
-        rows = rows[:-1]
-    if pairs and rows and all(map(_PAIR.match, rows)):
-        return "lines of keys and values"
-    return "a program" if sum(row.endswith((";", "{", "}")) for row in rows) * 2 > len(rows) else ""
+    lines = [line for line in body.splitlines() if line.strip()]
+    if len(text) >= START // 4:  # the last one may be cut
+        lines = lines[:-1]
+    rows = [line.rstrip() for line in lines]
+    keys = [row for row in rows if row[0] not in " \t#;}" and not _SECTION.match(row)]
+    if keys and all(map((_PAIR if pairs else _EQUAL).match, keys)):
+        return "INI or TOML" if any(map(_SECTION.match, rows)) else "lines of keys and values"
+    for separator, least in _SEPARATORS:
+        counts = {len(re.findall(separator, line)) for line in lines}
+        if len(lines) >= least and len(counts) == 1 and counts != {0}:
+            return "a table"
+    ends = sum(row.endswith((";", "{", "}")) for row in rows)
+    return "a program" if ends * 2 > len(rows) or any(map(_PYTHON.match, rows)) else ""

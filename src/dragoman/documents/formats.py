@@ -118,7 +118,7 @@ _ZIPPED = (  # in a zip file, and its format
     (b"\0xl/", "xlsx"),
     (b"[Content_Types].xml", "docx"),
 )
-_LANGUAGE = re.compile(r"(?:\.[a-z]{2}(?:[-_]\w+)?)?")  # the suffix of a plain text, or none
+_LANGUAGE = re.compile(r"\.[a-z]{2}(?:[-_]\w+)?")  # the suffix of a plain text
 
 
 def format_named(name: str) -> Format:

@@ -213,7 +213,7 @@ class _Plan:
         if written == as_written(self._asked):
             return self._segment.source
         new = with_found(written, self._segment.flags)
-        return as_written(self._menu.put(new, self._accelerator, self._languages[1], self._segment.context))
+        return as_written(self._menu.put(new, self._accelerator, self._languages[1]))
 
 
 class _Part:

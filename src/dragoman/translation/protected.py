@@ -40,6 +40,7 @@ _FINAL = re.compile(r"(?<=[^\W\d])[.,;:!?…。，、；：！？]+$")  # behind
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ufeff\\ud800-\\udfff]")  # no text has them
 _UNIT = re.compile(MEASURE)
 # What belongs to a placeholder without a space: git-%s, size=%d, %s.txt, %.1fkg
+_LETTERS = re.compile(r"[^\W\d_]{2}|[^\W_a-z]")  # not the s of "{name}'s"
 _GLUED_BEFORE = re.compile(r"(?<![\w.=/:#$(-])[A-Za-z0-9_#][\w.=/:#$(-]{0,40}\Z")
 _GLUED_BEHIND = re.compile(rf"{MEASURE}|(?:[._/=:-][A-Za-z0-9]\w*){{1,5}}")
 _SPECIAL = "%{}$<>&\\"
@@ -291,9 +292,14 @@ def _by_alignment(one: Sentence, answer: Translated) -> Translated | None:
     gaps = _parts(one)
     for (start, end), inner, before, behind in zip(one.kept, one.names, gaps, gaps[1:], strict=False):
         glued = _GLUED_BEFORE.search(before), _GLUED_BEHIND.match(behind)
-        name = (glued[0][0] if glued[0] else "") + inner + (glued[1][0] if glued[1] else "")
+        left, right = (found[0] if found else "" for found in glued)
+        name = left + inner + right
         linked = [link for link in answer.links if link[0] < end and link[1] > start]
-        if not linked:
+        # Where a tag was taken out, a word touches the placeholder: $1<b>dogs</b>.
+        around = [
+            one.text[s : start - len(left)] + " " + one.text[end + len(right) : e] for s, e, *_ in linked
+        ]
+        if not linked or any(map(_LETTERS.search, around)):
             return None
         low, high = min(link[2] for link in linked), max(link[3] for link in linked)
         # Links may include marks that the text needs.

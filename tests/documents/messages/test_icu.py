@@ -117,6 +117,13 @@ def test_one_is_translated_from_1_if_it_is_no_other_number() -> None:
     text = "{n, plural, =1 {a dog} other {# dogs}}"
     assert "one {A DOG}" in translated(text, "de")
     assert "one {# DOGS}" in translated(text, "ru")
+    text = "{n, plural, offset:1 =1 {Only you} other {You and # dogs}}"  # "one" is for 2
+    assert "one {YOU AND # DOGS}" in translated(text, "de")
+
+
+def test_types_are_in_any_case() -> None:
+    assert translated("{n, PLURAL, one {a dog} other {dogs}}") == "{n, PLURAL, one {A DOG} other {DOGS}}"
+    assert translated("{n, Select, a {A dog} other {Dogs}}") == "{n, Select, a {A DOG} other {DOGS}}"
 
 
 def test_a_form_without_its_number_is_doubtful_where_it_is_also_for_21() -> None:

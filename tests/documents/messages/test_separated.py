@@ -61,7 +61,9 @@ def test_forms_are_those_of_the_language(source: str, target: str, expected: str
     assert result(source, target, change) == Result((expected,))
 
 
-@pytest.mark.parametrize("source", ["dog|dogs", "no dogs | one dog | {count} dogs", "{n} dog | {n} dogs"])
+@pytest.mark.parametrize(
+    "source", ["dog|dogs", "no dogs | one dog | {count} dogs", "{n} dog | {n} dogs", "one dog|{0} dogs"]
+)
 def test_the_number_of_forms_of_other_programs_stays(source: str) -> None:
     for target in ("de", "pl", "ru", "ja"):
         new = full_text(result(source, target).content)
@@ -69,7 +71,8 @@ def test_the_number_of_forms_of_other_programs_stays(source: str) -> None:
             one.strip().upper().replace("{N}", "{n}").replace("{COUNT}", "{count}")
             for one in source.split("|")
         ]
-    assert result("dog|dogs", "pl").doubts == (NUMBER,)
+    assert result("dog|dogs", "pl").doubts == result("dog|{0} dogs", "pl").doubts == (NUMBER,)
+    assert full_text(result("@:home | dogs", "pl").content).count("|") == 1  # a message of vue-i18n
     assert result("dog|dogs", "de").doubts == ()
 
 
@@ -77,6 +80,7 @@ def test_titles_are_translated_one_by_one() -> None:
     assert result("Home | My dog", "de", lambda word: word.replace("Home", "Start")) == Result(
         ("Start | My dog",)
     )
+    assert result("Cart of :name | My Shop", "pl").content == ("CART OF :name | MY SHOP",)
     b, end = Code("<b>", "open", 1), Code("</b>", "close", 1)
     assert result((b, "Home", end, " | About ", b, "us", end)).content == (
         b, "HOME", end, " | ABOUT ", b, "US", end,

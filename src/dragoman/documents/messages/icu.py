@@ -37,7 +37,7 @@ _FOREIGN = (
     r"\{\{#?(?i:plural|gender|grammar):|\{\w*:(?:plural|choose|cond|p)[:(]|\{\s*\$[\w-]+\s*->"
     r"|\A\s*\.(?:input|local|match)\s"
 )
-_BRANCHES = re.compile(r"\{\s*[\w.$-]+\s*,\s*(?:plural|select|selectordinal|choice)\s*,|" + _FOREIGN)
+_BRANCHES = re.compile(r"\{\s*[\w.$-]+\s*,\s*(?i:plural|select|selectordinal|choice)\s*,|" + _FOREIGN)
 _FIXED = re.compile(r"\bcan(?:Copy|Delete)=[\"']no")  # of XLIFF 2
 _UNREAD = "a message with branches that cannot be read"
 
@@ -206,7 +206,7 @@ class _Message:
         head = _HEAD.match(text, place)
         if head is None:
             raise _Malformed
-        name, kind = head["name"], head["kind"] or ""
+        name, kind = head["name"], (head["kind"] or "").lower()  # as ICU reads it
         if not kind or head["end"] == "}":
             return _Part(place, head.end(), kind, name)
         if kind == "choice":
@@ -295,12 +295,14 @@ class _Message:
             if argument.kind == "selectordinal":
                 self.doubts.append("endings of ordinal numbers")
         exact = next((one for one in branches if one.selector == "=1"), None)
+        # With an offset, "one" is not for 1.
+        is_1 = another_one(self._language) is None and argument.name not in self._offsets
         planned: list[tuple[str, str, _Branch]] = []
         for number, branch in enumerate(branches):
             selector = branch.selector
             gap = text[branches[number - 1].end + 1 : branch.at] if number else " "
             for one in [one for one in wanted if one not in names] if selector == "other" else []:
-                same = exact if one == "one" and another_one(self._language) is None else None
+                same = exact if one == "one" and is_1 else None
                 planned.append((gap if planned else "", one, same or branch))
             if selector not in CATEGORIES or selector in wanted:
                 planned.append((gap if planned else "", selector, branch))

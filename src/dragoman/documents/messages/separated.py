@@ -26,7 +26,7 @@ _INTERVAL = re.compile(
     rf"\s*(?:\{{\s*-?\d+(?:\s*,\s*-?\d+)*\s*\}}|[\[\]]\s*{_NUMBER}(?:\s*,\s*{_NUMBER})?\s*[\[\]])\s*"
 )
 _LABEL = re.compile(r"\s*(?:none|zero|one|two|few|some|many|more|others?):\s*(?=\S)")
-_COUNTED = re.compile(r"(?<![\w:]):[a-z]\w*|%\w+%")  # as Laravel and Symfony write an argument
+_COUNTED = re.compile(r"(?<![\w:@]):[a-z]\w*|%\w+%")  # as Laravel and Symfony write an argument
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 _ONE_FORM = frozenset(("az", "ka", "kk", "kn", "tr"))  # in Symfony and Laravel, where gettext has two
 
@@ -48,7 +48,10 @@ def separated(segment: Segment, languages: tuple[str, str]) -> Divided | None:
     covered = mask(marked.text, [(one.start, one.end) for one in find_placeholders(marked.text)])
     cuts = [one.span() for one in _SEPARATOR.finditer(marked.text) if not any(covered[slice(*one.span())])]
     edges = [(0, 0), *cuts, (len(marked.text),) * 2]
-    prefixes = _INTERVAL if any(_INTERVAL.match(marked.text, end) for _, end in edges) else _LABEL
+    intervals = [_INTERVAL.match(marked.text, end) for _, end in edges]
+    # "a dog|{0} dogs" has an argument.
+    has_intervals = intervals[0] or any(one and "{" not in one[0] for one in intervals)
+    prefixes = _INTERVAL if has_intervals else _LABEL
     texts = [_text(marked, *before, after[0], prefixes) for before, after in pairwise(edges)]
     bare = [one for one in texts if not one.prefix or prefixes is _LABEL]
     polyglot = all("||||" in full_text(one.separator) for one in texts[1:])
@@ -59,6 +62,8 @@ def separated(segment: Segment, languages: tuple[str, str]) -> Divided | None:
     planned, doubts = texts, list[str]()
     if len(bare) > 1:
         counted = polyglot or any(one.prefix or _COUNTED.search(one.words) for one in bare)
+        if not certain and " " in full_text(bare[-1].separator) and all(map(_is_title, bare)):
+            counted = _share_words(bare)  # "Cart of :name | My Shop"
         numbers = _forms(*languages, one_form=not polyglot)
         if numbers and counted and len(bare) == len(_forms(languages[0], languages[0])):
             planned = [one for one in texts if one not in bare] + [bare[number] for number in numbers]
@@ -80,7 +85,7 @@ def _text(marked: Marked, start: int, at: int, end: int, prefixes: re.Pattern[st
 def _written(words: str, content: Content) -> Content | None:
     """The text, or None if it would begin another."""
     text = text_of(content)
-    begins = _INTERVAL.match(text) or _LABEL.match(text)
+    begins = any(one.match(text) and not one.match(words) for one in (_INTERVAL, _LABEL))
     return None if begins or text.count("|") != words.count("|") else content
 
 
@@ -108,6 +113,10 @@ def _is_title(one: _Text) -> bool:
 
 def _are_alike(texts: Sequence[_Text]) -> bool:
     """Whether the texts look like plural forms: one has an argument, or each shares a word with the next."""
-    words = [{word[:3].lower() for word in re.findall(r"[^\W\d_]{3,}", one.words)} for one in texts]
     argued = any(_COUNTED.search(one.words) or find_placeholders(one.words) for one in texts)
-    return argued or all(before & after for before, after in pairwise(words))
+    return argued or _share_words(texts)
+
+
+def _share_words(texts: Sequence[_Text]) -> bool:
+    words = [{word[:3].lower() for word in re.findall(r"[^\W\d_]{3,}", one.words)} for one in texts]
+    return all(before & after for before, after in pairwise(words))
