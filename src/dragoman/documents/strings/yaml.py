@@ -84,14 +84,7 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     text = decoded.text
     values: list[KeyedString] = []
     locales: list[Any] = []  # keys of the files' top level that may name a language
-    try:
-        levels = list(_levels(text, locales))
-    except yaml.MarkedYAMLError as error:
-        line = (error.problem_mark or error.context_mark).line + 1
-        raise DataError(f"line {line}: not YAML: {error.problem}", hint="is the file complete?") from None
-    except (yaml.YAMLError, ValueError, OverflowError) as error:
-        line = line_of(text, getattr(error, "position", 0))
-        raise DataError(f"line {line}: YAML has no such character or number", hint="remove it") from None
+    levels = _read(text, locales)
     names = [one.value for one in locales]
     wanted = closest(languages.source, names) or closest(languages.target, names)
     other = closest(languages.target, [one for one in names if one != wanted])
@@ -109,6 +102,23 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     renamed = [_renamed(text, one, languages.target) for one in locales if one.value == wanted]
     values.sort(key=lambda one: one.start)
     return PartsDocument(decoded, values, renamed)
+
+
+def all_strings(text: str) -> list[KeyedString]:
+    """All strings of a YAML text in order. Raises DataError with the line for other text."""
+    found = [one for level in _read(text, []) for one in _strings(text, level, (), 0)]
+    return sorted(found, key=lambda one: one.start)
+
+
+def _read(text: str, locales: list[Any]) -> list[_Level]:
+    try:
+        return list(_levels(text, locales))
+    except yaml.MarkedYAMLError as error:
+        line = (error.problem_mark or error.context_mark).line + 1
+        raise DataError(f"line {line}: not YAML: {error.problem}", hint="is the file complete?") from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        line = line_of(text, getattr(error, "position", 0))
+        raise DataError(f"line {line}: YAML has no such character or number", hint="remove it") from None
 
 
 def _renamed(text: str, key: Any, target: str) -> Edit:

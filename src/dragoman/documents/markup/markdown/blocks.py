@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dragoman.documents.markup.block import Block, block_of
 from dragoman.documents.markup.html.tokens import tokens as html_tokens
 from dragoman.documents.markup.lines import TextLine, lines
-from dragoman.documents.markup.markdown.front import FrontValue, front_matter, front_values
+from dragoman.documents.markup.markdown.front import front_matter
 from dragoman.documents.markup.markdown.rules import ALERT, parser
 
 if TYPE_CHECKING:
@@ -28,15 +28,14 @@ class Parsed:
     blocks: list[Block]
     references: dict[str, Any]
     structure: list[tuple[str, ...]]  # see `read_blocks`
-    front: list[FrontValue]
+    front: int  # the size of its front matter
 
 
 def read_blocks(text: str) -> Parsed:
     """Read a file. The structure is the types and levels of all blocks, and the text of those that stay."""
     rows = list(lines(text))
     plain = "\n".join(text[row.start : row.end] for row in rows)
-    front = front_matter(plain)
-    values = list(front_values(text, rows[: front.count("\n")]))
+    front, size = front_matter(plain), len(plain)
     plain = "\n" * front.count("\n") + plain[len(front) :]  # so that the numbers of lines stay
     env: dict[str, Any] = {}
     tokens = parser().parse(plain, env)
@@ -47,7 +46,8 @@ def read_blocks(text: str) -> Parsed:
     ]
     structure.append(tuple(sorted(references)))
     blocks = [block for block in reader.blocks(tokens) if block.text]
-    return Parsed(blocks, references, structure, values)
+    ends = len(text) if len(front) == size else rows[front.count("\n")].start
+    return Parsed(blocks, references, structure, ends if front else 0)
 
 
 def _outline(kind: str, content: str) -> str:

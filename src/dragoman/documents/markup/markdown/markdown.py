@@ -19,6 +19,7 @@ from dragoman.documents.markup.html.html import Html
 from dragoman.documents.markup.inline import Item, content, core_of, has_words
 from dragoman.documents.markup.lines import lines
 from dragoman.documents.markup.markdown.blocks import read_blocks
+from dragoman.documents.markup.markdown.front import front_values
 from dragoman.documents.markup.markdown.html_blocks import HtmlBlocks
 from dragoman.documents.markup.markdown.inline import alt_text, read_inline
 from dragoman.documents.markup.markdown.text import Place, ways_to_write, written_alt
@@ -65,16 +66,17 @@ class Markdown:
                 self._texts.append(self._read(block))
                 spans = self._texts[-1].spans
             self._spans += spans
-        front = [segment for one in self._parsed.front for segment in one.segments]
+        self._front = front_values(decoded.text[: self._parsed.front])
+        front = [segment for one in self._front for segment in one.segments]
         self.segments = front + [span.segment for span in self._spans]
 
     def render(self, results: list[Result | None]) -> bytes:
-        text, first = self._decoded.text, len(self._parsed.front)
+        text, first = self._decoded.text, len(self._front)
         new = {id(span): made for span, made in changed_spans(self._spans, results[first:])}
         changes = [change for one in self._texts for change in self._changes(one, new)]
-        for value, result in zip(self._parsed.front, results, strict=False):
+        for value, result in zip(self._front, results, strict=False):
             if edits := list(value.edits(text, [result])):
-                changes.append(Change([*value.segments], iter([edits])))
+                changes.append(Change(value.segments, iter([edits])))
         for number, written, edit in self._html.edits(new):
             way = [filed(self._parsed.blocks[number], edit)]
             changes.append(Change([span.segment for span in written], iter([way])))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import ConfigError
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
 _DEEPEST = 60  # blocks inside each other; deeper ones stay
 _TEMPLATE = r"\{\{(?:[^}]|\}(?!\})){0,500}+\}\}|\{%(?:[^%]|%(?!\})){0,500}+%\}|\{#(?:[^#]|#(?!\})){0,500}+#\}"
+_SITE = re.compile(rf"[^\s<>(){{}}]*+(?:{_TEMPLATE})[^\s<>()]*+")
 _LINE = re.compile(
     rf"(?>(?:{_TEMPLATE})[ \t]*)++"  # Jekyll, Hugo, Jinja
     r"|:{3,}.*|\*\[[^\[\]]+\]:.*"  # fenced divisions, abbreviations
-    r"|-{1,}8<-{1,}.*"  # snippets of PyMdown
+    r"|-{1,}8<-{1,}.*|/{3,}(?:[ \t]*[\w-]+.*)?"  # snippets and blocks of PyMdown
     r"|\[TOC\]|\[\[_TOC_\]\]"
     r"|\{/\*(?:[^*]|\*(?!/\}))*+\*/\}|\([\w:. -]+\)="  # comments of MDX, targets of MyST
     r"|<[a-z]+\s[^<>]*\bmarkdown\b[^<>]*>"  # of Kramdown
@@ -40,6 +42,7 @@ _RAW = re.compile(
 )
 _EXPRESSION = re.compile(r"\{[\w$.!]+(?:\(|\s*(?:&&|\|\||\?|=>))")  # of MDX
 _OPTION = re.compile(r":[\w-]+:(?:[ \t].*)?")
+_CONTINUED = re.compile(r"\[\^[^\[\]\s]+\]:|:[ \t]+\S")
 _CONTAINER = ("!!!", "???", "===")
 # Short, so that a run of opening braces takes no more than linear time.
 _JSX_BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}+\}){0,200}+\}){0,200}+\}"
@@ -49,16 +52,18 @@ _JSX = re.compile(
 _COMPONENT = re.compile(rf"(?:</[A-Z][\w.]*+\s*+>|(?=<[A-Z]){_JSX.pattern})[ \t]*")
 _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("template", re.compile(_TEMPLATE)),
-    ("attributes", re.compile(r"\{[:#.][^{}\n]*\}")),
     ("math", re.compile(r"\$\$[^$]+\$\$|\$(?=[^\s$])(?:[^$\\\n]|\\.)+?(?<=\S)\$(?!\d)")),
     ("wiki", re.compile(r"!?\[\[[^\[\]\n]+\]\](?![(\[])")),
     (
         "code",
         re.compile(
-            r"\{(?:/\*(?:[^*]|\*(?!/\})){0,500}+\*/|[\w$]+[.(\[?][^{}\n]*|[\w:+.-]+\}(?P<role>`+)[^`]+(?P=role))(?(role)|\})"
+            r"\{(?:/\*(?:[^*]|\*(?!/\})){0,500}+\*/|(?:new (?=[\w.]+\()|!|\.{3})[\w$][^{}\n]*"
+            r"|[\w$]+(?:[.(\[?]| (?:[?+]|&&|\|\|) )[^{}\n]*|'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`"
+            r"|[\w:+.-]+\}(?P<role>`+)[^`]+(?P=role))(?(role)|\})"
         ),
     ),
     ("code", re.compile(r"\+\+[\w-]+(?:\+[\w-]+)*\+\+")),  # keys
+    ("attributes", re.compile(r"\{(?:[:#.]|[ \t]*(?:[.#][\w-]|[\w-]+=))[^{}\n]*\}")),
     ("footnote", re.compile(r"\[\^[^\[\]\s]+\]:?")),
     ("jsx", _JSX),
 )
@@ -101,6 +106,7 @@ def parser() -> MarkdownIt:
     block.at("table", _noted(rules_block.table), {"alt": ["paragraph", "reference"]})
     block.at("reference", _reference(rules_block.reference))
     block.at("html_block", _noted(rules_block.html_block), {"alt": interrupts})
+    block.before("code", "continued", _continued)
     block.before("fence", "directive", _directive, {"alt": interrupts})
     block.before("fence", "container", _container, {"alt": interrupts})
     block.before("fence", "opaque", _opaque, {"alt": interrupts})
@@ -119,6 +125,17 @@ def parser() -> MarkdownIt:
     for name, rule in leaves.items():
         inline.at(name, _located(rule))
     inline.before("escape", "mark", _located(_mark))
+    made.helpers = SimpleNamespace(**{**vars(made.helpers), "parseLinkDestination": _destination})
+    return made
+
+
+def _destination(text: str, start: int, most: int) -> Any:
+    """The address of a link, which may have templates with spaces inside."""
+    from markdown_it.helpers import parseLinkDestination
+
+    made = parseLinkDestination(text, start, most)
+    if (found := _SITE.match(text, start, most)) is not None:
+        made.ok, made.str, made.pos = True, found.group(), found.end()
     return made
 
 
@@ -297,15 +314,36 @@ def _container(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return False
     if silent:
         return True
-    after = start + 1
+    token = state.push("container_open", "div", 1)
+    token.map, token.content = [start, end], _titled(state, start, token)
+    _indented(state, start + 1, end)
+    state.push("container_close", "div", -1)
+    return True
+
+
+def _indented(state: StateBlock, start: int, end: int) -> None:
+    """Read the blocks of the lines that are indented."""
+    after = start
     while after < end and (state.isEmpty(after) or state.sCount[after] >= state.blkIndent + 4):
         after += 1
-    token = state.push("container_open", "div", 1)
-    token.map, token.content = [start, after], _titled(state, start, token)
-    state.blkIndent, indent = state.blkIndent + 4, state.blkIndent
-    _inside(state, start + 1, after)
-    state.blkIndent, state.line = indent, after
-    state.push("container_close", "div", -1)
+    state.blkIndent += 4
+    _inside(state, start, after)
+    state.blkIndent -= 4
+    state.line = after
+
+
+def _continued(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """The indented blocks of a footnote or a definition, behind its first paragraph."""
+    if silent or not state.is_code_block(start):
+        return False
+    before = start - 1
+    while before >= 0 and state.isEmpty(before):
+        before -= 1
+    while before >= 0 and not state.isEmpty(before) and not _CONTINUED.match(_line(state, before)):
+        before -= 1
+    if before < 0 or state.isEmpty(before):
+        return False
+    _indented(state, start, end)
     return True
 
 
