@@ -314,3 +314,12 @@ def test_errors_name_the_line_of_bad_files() -> None:
         read("a: b\nc: \x07\n")
     with pytest.raises(DataError, match="nested more than 200 deep"):
         read("[" * 300)
+
+
+def test_descriptions_are_for_people_below_any_key() -> None:
+    text = (
+        "inputs:\n  path:\n    description: Where to write, as with --out\n    default: ./a b\n"
+        "paths:\n  /nets:\n    get:\n      summary: List\n      parameters:\n      - name: url\n"
+        "        example: two nets\n        enum: [a net, two nets]\n"
+    )
+    assert sources("yaml", text) == ["Where to write, as with --out", "List", "two nets"]

@@ -37,10 +37,11 @@ _HEAD = re.compile(rf"(?:(?!{_BREAK}).)*+(?:{_BREAK}[ \t]*(?={_BREAK}))*+{_BREAK
 _ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\x85": "\\N", "\u2028": "\\L", "\u2029": "\\P"}
 # In files that are not for a locale: below these keys are commands and names.
 _SETTINGS = frozenset(
-    "after_script args before_script build_command cmd command commands entrypoint env environment exec"
-    " exclude fetch files if image include install path paths pattern plugins repository run runs-on script"
+    "after_script args before_script build_command cmd command commands entrypoint enum env environment exec"
+    " exclude fetch files if image include install path pattern plugins repository run runs-on script"
     " scripts shell steps_command test url urls uses variables volumes with".split()
 )
+_FOR_PEOPLE = frozenset(("description", "summary", "title"))  # wherever they are
 _OF_NUMBERS = frozenset(("format", "negative_format", "delimiter", "separator", "unit"))
 _COMMAND = re.compile(r"^[./~$]|(?:^|\s)--?\w|&&|\|\||\$[({]|[;{]$", re.MULTILINE)
 _LONE_WORD = re.compile(r"\W*[^\W\d_][^\W_]*(?:['’-][^\W\d_]+)*\W*")
@@ -221,7 +222,11 @@ def _likeness(path: tuple[str, ...], event: Any) -> int:
     -1 is no text for people: a number, a command.
     """
     value = event.value
-    if not _is_string(event) or not _SETTINGS.isdisjoint(path) or _COMMAND.search(value):
+    if not _is_string(event):
+        return -1
+    if path[-1] in _FOR_PEOPLE:
+        return 2
+    if not _SETTINGS.isdisjoint(path) or _COMMAND.search(value):
         return -1
     words = [any(map(str.isalpha, one)) for one in value.split()]
     if any(map(all, pairwise(words))):

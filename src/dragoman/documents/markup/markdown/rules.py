@@ -40,7 +40,7 @@ _MODULE = re.compile(  # of JavaScript, in MDX
 _RAW = re.compile(
     r"\{%-?[ \t]*(raw|highlight|comment|mermaid)\b.*|\{\{[<%][ \t]*(highlight|mermaid|math)\b.*"
 )
-_EXPRESSION = re.compile(r"\{[\w$.!]+(?:\(|\s*(?:&&|\|\||\?|=>))")  # of MDX
+EXPRESSION = r"\{[\w$.!]++(?:\(|\s*(?:&&|\|\||\?|=>))"  # how one of MDX begins
 _OPTION = re.compile(r":[\w-]+:(?:[ \t].*)?")
 _CONTINUED = re.compile(r"\[\^[^\[\]\s]+\]:|:[ \t]+\S")
 _CONTAINER = ("!!!", "???", "===")
@@ -63,6 +63,8 @@ _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
     ("code", re.compile(r"\+\+[\w-]+(?:\+[\w-]+)*\+\+")),  # keys
+    ("code", re.compile(r"\[-?@\w[^\[\]\n]*\]|(?<!\w)@(?:fig|tbl|eq|sec|lst)-[\w-]+")),  # citations of Pandoc
+    ("code", re.compile(r"\\[A-Za-z]{2,}+(?:\[[^\]\n]*\])?+(?:\{[^{}\n]*\})*+")),  # raw TeX
     ("attributes", re.compile(r"\{(?:[:#.]|[ \t]*(?:[.#][\w-]|[\w-]+=))[^{}\n]*\}")),
     ("footnote", re.compile(r"\[\^[^\[\]\s]+\]:?")),
     ("jsx", _JSX),
@@ -75,12 +77,13 @@ _NOTES = (
 )
 # The title of a block, in quotes, in brackets, or behind its name.
 _TITLES = (
+    re.compile(rf"/{{3,}}[ \t]*(?:{_NOTES})[ \t]*\|[ \t]*(.*)"),
     re.compile(r"(?:!!!|\?\?\?\+?|===[!+]?)[^\"]*\"(.*)\"[ \t]*"),
     re.compile(rf"[`~:]{{3,}}[ \t]*\{{?(?:{_NOTES})\}}?[ \t]*\[(.*)\](?:[ \t]*\{{[^{{}}]*\}})?[ \t]*"),
     re.compile(rf"[`~:]{{3,}}[ \t]*\{{?(?:{_NOTES})\}}?[ \t]+([^\s{{\[].*?)(?:[ \t]*\{{[^{{}}]*\}})?[ \t]*"),
 )
 # Directives of MyST. The content of those below is Markdown.
-_DIRECTIVE = re.compile(r"(`{3,}|~{3,}|:{3,})[ \t]*\{([\w:.-]+)\}.*")
+_DIRECTIVE = re.compile(r"(`{3,}|~{3,}|:{3,})[ \t]*\{([\w:][\w:.-]*)\}.*")
 _OF_TEXT = re.compile(
     rf"(?:{_NOTES}|figure|image|epigraph|highlights|pull-quote|margin|aside|deprecated|version\w+|grid(?:-item)?"
     r"(?:-card)?|tab-set|list-table|container|only|div)"
@@ -192,7 +195,7 @@ def _mark(state: StateInline, silent: bool) -> bool:
     if state.pos == 0:
         found = ("first", _FIRST.match(state.src))
     for kind, form in _MARKS:
-        if found[1] is None and state.src[state.pos] in "{$[<!+":
+        if found[1] is None and state.src[state.pos] in "{$[<!+@\\":
             found = (kind, form.match(state.src, state.pos, state.posMax))
     kind, match = found
     if match is None or (kind == "jsx" and "{" not in match.group()):
@@ -221,7 +224,7 @@ def _opaque(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     elif not silent and _MODULE.fullmatch(line) is not None:
         while after < end and not state.isEmpty(after):
             after += 1
-    elif not silent and _EXPRESSION.match(line) is not None:
+    elif not silent and re.match(EXPRESSION, line) is not None:
         after, depth = start, 0
         while after < end and (after == start or depth > 0):
             depth += _line(state, after).count("{") - _line(state, after).count("}")
