@@ -322,4 +322,4 @@ def test_descriptions_are_for_people_below_any_key() -> None:
         "paths:\n  /nets:\n    get:\n      summary: List\n      parameters:\n      - name: url\n"
         "        example: two nets\n        enum: [a net, two nets]\n"
     )
-    assert sources("yaml", text) == ["Where to write, as with --out", "List", "two nets"]
+    assert sources(text) == ["Where to write, as with --out", "List", "two nets"]
