@@ -100,8 +100,8 @@ class Markdown:
         """The segments in a code."""
         if isinstance(item.what, Code) and block.text.startswith("![", item.start):
             alt = alt_text(block.text, item, self._parsed.references)
-            if alt is not None and has_words((alt[2],)):
-                yield Span(self._segment(block, alt[0], (alt[2],)), alt[0], alt[1])
+            if alt is not None and has_words(alt[2]):
+                yield Span(self._segment(block, alt[0], alt[2]), alt[0], alt[1])
         elif isinstance(item.what, Code) and _TAG.match(item.what.text) and item.what.kind != "placeholder":
             for span in self._tag(item).spans:
                 start = item.start + span.start

@@ -58,11 +58,12 @@ def ways_to_write(new: Content, place: Place, references: dict[str, Any]) -> Ite
 
 def written_alt(new: Content, references: dict[str, Any]) -> Iterator[str]:
     """Yield ways to write the alternative text of an image."""
-    text = " ".join("".join(one if isinstance(one, str) else one.text for one in new).split())
     for level in (_PLAIN, _ESCAPED, _WHOLLY_ESCAPED):
-        made = _escaped(text, level)
+        parts = (_escaped(one, level) if isinstance(one, str) else one.text for one in new)
+        made = " ".join("".join(parts).split())
         image = f"![{made}](x)"
-        if alt_text(image, Item(0, len(image), image), references) == (2, 2 + len(made), text):
+        alt = alt_text(image, Item(0, len(image), image), references)
+        if alt is not None and alt[1] == 2 + len(made) and essence(alt[2]) == essence(new):
             yield made
 
 
