@@ -468,6 +468,9 @@ HOSTILE = (
         "!!! a\n    " * 500,
     ),
     *("{% raw %}\n" * 500, "$$\n" * 501, "---\na:\n" * 1000, "<a b={" * 1000, "\\" * 3001),
+    *("[a]({{ b " * 1000, "{' " * 3000, "{a=" * 3000, "\\ab{" * 3000, "[@a " * 3000, "{ref}`a <" * 1000),
+    *("[^1]: a\n\n" + "    b\n\n" * 1000, "<p>" + "{a( " * 3000, "{new a" * 3000, "/// note | a\n" * 500),
+    "[^1]: a\n\n    - b\n\n          c\n\n" * 300 + "    [^2]: d\n\n" * 300,
 )
 
 
@@ -532,6 +535,7 @@ FILES = st.tuples(st.lists(LINES, max_size=8), st.sampled_from(["\n", "\r\n", "\
 )
 
 
+@pytest.mark.thorough
 @given(FILES, st.lists(st.sampled_from(MARKUP), min_size=1))
 def test_any_edit_keeps_the_blocks(text: str, markup: list[str]):
     document = parse("markdown", text)
