@@ -22,7 +22,7 @@ from dragoman.documents.markup.markdown.blocks import read_blocks
 from dragoman.documents.markup.markdown.front import front_values
 from dragoman.documents.markup.markdown.html_blocks import HtmlBlocks
 from dragoman.documents.markup.markdown.inline import alt_text, read_inline
-from dragoman.documents.markup.markdown.text import Place, ways_to_write, written_alt
+from dragoman.documents.markup.markdown.text import ways_to_write, written_alt
 from dragoman.documents.markup.spans import Span, changed_spans, updated
 from dragoman.documents.segment import Code, Content, Result, Segment, full_text
 
@@ -38,7 +38,6 @@ class _Texts:
 
     block: Block
     main: Span | None
-    place: Place | None  # of `main`
     inside: list[Span]
 
     @property
@@ -89,12 +88,9 @@ class Markdown:
         core = core_of(items, block.text)
         source = content(core)
         if not has_words(source):
-            return _Texts(block, None, None, inside)
-        start, end = core[0].start, core[-1].end
-        before = content([item for item in items if item.end <= start])
-        after = content([item for item in items if item.start >= end])
-        main = Span(self._segment(block, start, source), start, end, core)
-        return _Texts(block, main, Place(block, start, end, before, after), inside)
+            return _Texts(block, None, inside)
+        start = core[0].start
+        return _Texts(block, Span(self._segment(block, start, source), start, core[-1].end, core), inside)
 
     def _inside(self, block: Block, item: Item) -> Iterator[Span]:
         """The segments in a code."""
@@ -131,13 +127,13 @@ class Markdown:
                 written.append(span.segment)
             else:
                 yield Change([span.segment], iter([[filed(one.block, edit)] for edit in ways]))
-        if main is not None and one.place is not None:
+        if main is not None:
             parts = updated(one.block.text, main, new[id(main)], inner)
-            yield Change([main.segment, *written], self._ways(one.place, parts))
+            yield Change([main.segment, *written], self._ways(one.block, main, parts))
 
-    def _ways(self, place: Place, parts: Content) -> Iterator[list[Edit]]:
-        for text in ways_to_write(parts, place, self._parsed.references):
-            yield [filed(place.block, Edit(place.start, place.end, text))]
+    def _ways(self, block: Block, span: Span, parts: Content) -> Iterator[list[Edit]]:
+        for text in ways_to_write(parts, block, span.start, span.end, self._parsed.references):
+            yield [filed(block, Edit(span.start, span.end, text))]
 
     def _ways_inside(self, span: Span, parts: Content) -> Iterator[str]:
         if not span.items:

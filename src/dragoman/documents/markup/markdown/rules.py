@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
+    BlockRule = Callable[[StateBlock, int, int, bool], bool]
+
 _DEEPEST = 60  # blocks inside each other; deeper ones stay
 _TEMPLATE = r"\{\{(?:[^}]|\}(?!\})){0,500}+\}\}|\{%(?:[^%]|%(?!\})){0,500}+%\}|\{#(?:[^#]|#(?!\})){0,500}+#\}"
 _SITE = re.compile(rf"[^\s<>(){{}}]*+(?:{_TEMPLATE})[^\s<>()]*+")
@@ -142,9 +144,7 @@ def _destination(text: str, start: int, most: int) -> Any:
     return made
 
 
-def _noted(
-    rule: Callable[[StateBlock, int, int, bool], bool],
-) -> Callable[[StateBlock, int, int, bool], bool]:
+def _noted(rule: BlockRule) -> BlockRule:
     """Note in `meta` where the text of each line of inline content begins, behind the marks of containers."""
 
     def run(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -159,9 +159,7 @@ def _noted(
     return run
 
 
-def _reference(
-    rule: Callable[[StateBlock, int, int, bool], bool],
-) -> Callable[[StateBlock, int, int, bool], bool]:
+def _reference(rule: BlockRule) -> BlockRule:
     """Footnotes are not references: "[^1]: See" has no address."""
 
     def run(state: StateBlock, start: int, end: int, silent: bool) -> bool:
