@@ -118,11 +118,11 @@ def _segments(
     key: str, entry: dict[str, Any], model: dict[str, Any], target: str, categories: Path, where: str
 ) -> dict[Path, Segment]:
     """The units of a string that the target language needs, by their paths."""
-    units = _units(model) if model else {(): {"value": key}}
+    units = dict(_units(model)) if model else {(): {"value": key}}
     sources = {path: str(one.get("value", "")) for path, one in units.items()}
     there = {
         path: one
-        for path, one in _units(_table(_table(entry, "localizations"), target)).items()
+        for path, one in _units(_table(_table(entry, "localizations"), target))
         if isinstance(one.get("value", ""), str) and isinstance(one.get("state", ""), str)
     }
     wanted = dict(_wanted(sources, categories))
@@ -154,24 +154,16 @@ def _table(value: dict[str, Any], key: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _items(table: Any) -> list[tuple[str, dict[str, Any]]]:
-    pairs = table.items() if isinstance(table, dict) else ()
-    return [(key, one) for key, one in pairs if isinstance(one, dict)]
-
-
-def _units(localization: dict[str, Any]) -> dict[Path, dict[str, Any]]:
+def _units(localization: dict[str, Any], path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
     """The texts of a localization by their paths, such as ("variations", "plural", "one")."""
-    found: dict[Path, dict[str, Any]] = {}
-    todo: list[tuple[Path, dict[str, Any]]] = [((), localization)]
-    while todo:
-        path, one = todo.pop()
-        if unit := _table(one, "stringUnit"):
-            found[path] = unit
-        tables: dict[Path, Any] = {("substitutions",): _table(one, "substitutions")}
-        tables |= {("variations", kind): table for kind, table in _table(one, "variations").items()}
-        below = [((*above, name), one) for above, table in tables.items() for name, one in _items(table)]
-        todo += [((*path, *more), one) for more, one in reversed(below)]
-    return found
+    if unit := _table(localization, "stringUnit"):
+        yield path, unit
+    tables: dict[Path, Any] = {("substitutions",): localization.get("substitutions")}
+    tables |= {("variations", kind): one for kind, one in _table(localization, "variations").items()}
+    for above, table in tables.items():
+        for name, one in table.items() if isinstance(table, dict) else ():
+            if isinstance(one, dict):
+                yield from _units(one, (*path, *above, name))
 
 
 def _wanted(sources: dict[Path, str], categories: Path) -> Iterator[tuple[Path, str]]:

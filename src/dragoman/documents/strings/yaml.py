@@ -178,20 +178,16 @@ def _strings(text: str, level: _Level, categories: tuple[str, ...], least: int) 
         start, end = _start(text, event), event.end_mark.index
         raw, line = text[start:end], event.start_mark.line + 1
         write = partial(_written, style=event.style or "", flow=level.flow, value=event.value)
+        one = KeyedString(start, end, event.value, line, ".".join(path), "", write)
         if lacking and path[-1] == "other":
             at, written = key.start_mark, text[key.start_mark.index : key.end_mark.index]
             between = text[key.end_mark.index : event.start_mark.index]
             ends = "" if event.style in ("|", ">") else "\r\n" if "\r\n" in text else "\n"
             gap = ", " if level.flow else ends + " " * at.column
-            for one in lacking:
-                add = partial(_added, write, raw, written.replace("other", one) + between, gap)
-                label = ".".join((*level.path, one))
-                yield KeyedString(at.index, at.index, event.value, line, label, "", add)
-        yield KeyedString(start, end, event.value, line, ".".join(path), "", write)
-
-
-def _added(write: partial[str], raw: str, before: str, after: str, new: str, _: str) -> str:
-    return before + write(new, raw) + after
+            for name in lacking:
+                label = ".".join((*level.path, name))
+                yield one.added(at.index, label, written.replace("other", name) + between, raw, gap)
+        yield one
 
 
 def _is_string(event: Any) -> bool:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # In a line of a paragraph: the definition of a term, also as other readers define it.
 _TERM = re.compile(r":[ \t]+|\[\^[^\[\]\s]+\]:[ \t]*")
+_CELL = re.compile(r"((?:\\\||[^|])*+)(?:\||\Z)")
 _REFERENCE = re.compile(r"\[(?!\^)[^\[\]]+\]:[ \t]*\S+(?:[ \t]+[\"'(].*)?")
 
 
@@ -120,26 +121,12 @@ class _Reader:
 
     def _cell(self, start: int, end: int, column: int) -> Block:
         """The text of a cell. A bar in it has a backslash in the file, which does not belong to the text."""
-        raw = self._text[start:end]
-        start += len(raw) - len(raw.lstrip())
-        cells: list[list[int]] = [[]]  # the places of the characters
-        for place in range(start, start + len(raw.strip())):
-            if self._text[place] != "|":
-                cells[-1].append(place)
-            elif place > start and self._text[place - 1] == "\\":
-                cells[-1][-1:] = [place]
-            else:
-                cells.append([])
-        if not cells[0]:
-            del cells[0]
-        chars = cells[column] if column < len(cells) else []
-        while chars and self._text[chars[0]].isspace():
-            chars = chars[1:]
-        while chars and self._text[chars[-1]].isspace():
-            chars = chars[:-1]
-        places = [
-            (offset, place)
-            for offset, place in enumerate(chars)
-            if not offset or place != chars[offset - 1] + 1
-        ]
-        return Block("cell", "".join(self._text[place] for place in chars), places)
+        raw = self._text[start:end].rstrip()
+        first = len(raw) - len(raw.lstrip().removeprefix("|"))
+        spans = [found.span(1) for found in _CELL.finditer(raw, first)]
+        begin, until = spans[column] if column < len(spans) else (len(raw), len(raw))
+        cell = raw[begin:until].strip()
+        begin = start + raw.index(cell, begin)
+        bars = [found.start() for found in re.finditer(r"\\\|", cell)]
+        places = [(0, begin), *((bar - number, begin + bar + 1) for number, bar in enumerate(bars))]
+        return Block("cell", cell.replace("\\|", "|"), places)
