@@ -22,7 +22,7 @@ _READ = frozenset(
     "title subtitle description summary excerpt caption linktitle headline heading tagline lead abstract"
     " alt imagealt sidebarlabel sidebartitle navtitle shorttitle longtitle pagetitle metatitle seotitle"
     " ogtitle ogdescription metadescription seodescription shortdescription imagecaption intro teaser text"
-    " details question answer".split()
+    " details question answer label".split()
 )
 # An entry of TOML or JSON: a string on one line.
 _ENTRY = re.compile(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dragoman.base.errors import ConfigError
 
@@ -44,7 +44,7 @@ _RAW = re.compile(
 )
 EXPRESSION = r"\{[\w$.!]++(?:\(|\s*(?:&&|\|\||\?|=>))"  # how one of MDX begins
 _OPTION = re.compile(r":[\w-]+:(?:[ \t].*)?")
-_CONTINUED = re.compile(r"\[\^[^\[\]\s]+\]:|:[ \t]+\S")
+_CONTINUED = re.compile(r"\[\^[^\[\]\s]+\]:|:[ \t]+\S|<[A-Z]")
 _CONTAINER = ("!!!", "???", "===")
 # Short, so that a run of opening braces takes no more than linear time.
 _JSX_BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}+\}){0,200}+\}){0,200}+\}"
@@ -60,7 +60,7 @@ _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
         "code",
         re.compile(
             r"\{(?:/\*(?:[^*]|\*(?!/\})){0,500}+\*/|(?:new (?=[\w.]+\()|!|\.{3})[\w$][^{}\n]*"
-            r"|[\w$]+(?:[.(\[?]| (?:[?+]|&&|\|\|) )[^{}\n]*|'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`"
+            r"|[\w$]+(?:[.(\[?]| (?:[?+<>]|&&|\|\||[=!<>]==?) )[^{}\n]*|'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`"
             r"|[\w:+.-]+\}(?P<role>`+)[^`]+(?P=role))(?(role)|\})"
         ),
     ),
@@ -130,7 +130,8 @@ def parser() -> MarkdownIt:
     for name, rule in leaves.items():
         inline.at(name, _located(rule))
     inline.before("escape", "mark", _located(_mark))
-    made.helpers = SimpleNamespace(**{**vars(made.helpers), "parseLinkDestination": _destination})
+    helpers = {**vars(made.helpers), "parseLinkDestination": _destination}
+    made.helpers = cast("Any", SimpleNamespace(**helpers))
     return made
 
 
@@ -211,7 +212,7 @@ def _line(state: StateBlock, line: int) -> str:
 
 def _opaque(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A line of its own that stays, or several: formulas, raw text of templates, modules of JavaScript."""
-    if state.is_code_block(start) or state.sCount[start] < state.blkIndent:
+    if state.is_code_block(start) or (not silent and state.sCount[start] < state.blkIndent):
         return False
     line = _line(state, start)
     after = start + 1
@@ -334,7 +335,7 @@ def _indented(state: StateBlock, start: int, end: int) -> None:
 
 
 def _continued(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """The indented blocks of a footnote or a definition, behind its first paragraph."""
+    """The indented blocks of a component, or of a footnote or a definition behind its first paragraph."""
     if silent or not state.is_code_block(start):
         return False
     before = start - 1
