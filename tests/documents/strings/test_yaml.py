@@ -323,3 +323,11 @@ def test_descriptions_are_for_people_below_any_key() -> None:
         "        example: two nets\n        enum: [a net, two nets]\n"
     )
     assert sources(text) == ["Where to write, as with --out", "List", "two nets"]
+
+
+def test_a_sentence_below_the_key_of_a_name_is_text() -> None:
+    text = (
+        "form:\n  url: Enter the address\n  image: old/boat of mine\n  if: a == b c\n  run: Echo the boat\n"
+    )
+    text += "hint: Use --force to move ${boat}\nbuild: make --all of it\n"
+    assert sources(text) == ["Enter the address", "Use --force to move ${boat}"]

@@ -35,15 +35,18 @@ _UNPRINTABLE = re.compile("[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\uff
 _SPECIAL = rf'["\\]|{_UNPRINTABLE.pattern}'
 _HEAD = re.compile(rf"(?:(?!{_BREAK}).)*+(?:{_BREAK}[ \t]*(?={_BREAK}))*+{_BREAK}", re.DOTALL)
 _ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\x85": "\\N", "\u2028": "\\L", "\u2029": "\\P"}
-# In files that are not for a locale: below these keys are commands and names.
+# In files that are not for a locale: below these keys are commands and values.
 _SETTINGS = frozenset(
     "after_script args before_script build_command cmd command commands entrypoint enum env environment exec"
-    " exclude fetch files if image include install path pattern plugins repository run runs-on script"
-    " scripts shell steps_command test url urls uses variables volumes with".split()
+    " run runs-on script scripts shell steps_command uses variables volumes when with".split()
+)
+# Below these are names, if they do not begin with a capital.
+_NAMED = frozenset(
+    "exclude fetch files if image include install path pattern plugins repository test url urls".split()
 )
 _FOR_PEOPLE = frozenset(("description", "summary", "title"))  # wherever they are
 _OF_NUMBERS = frozenset(("format", "negative_format", "delimiter", "separator", "unit"))
-_COMMAND = re.compile(r"^[./~$]|(?:^|\s)--?\w|&&|\|\||\$[({]|[;{]$", re.MULTILINE)
+_COMMAND = re.compile(r"^[./~$]|(?:^|\s)--?\w|&&|\|\||[=!]=|\$[({]|[;{]$", re.MULTILINE)
 _LONE_WORD = re.compile(r"\W*[^\W\d_][^\W_]*(?:['’-][^\W\d_]+)*\W*")
 
 
@@ -222,14 +225,15 @@ def _likeness(path: tuple[str, ...], event: Any) -> int:
         return -1
     if path[-1] in _FOR_PEOPLE:
         return 2
-    if not _SETTINGS.isdisjoint(path) or _COMMAND.search(value):
+    named = not _NAMED.isdisjoint(path) or _COMMAND.search(value)
+    if not _SETTINGS.isdisjoint(path) or (named and not value[:1].isupper()):
         return -1
     words = [any(map(str.isalpha, one)) for one in value.split()]
     if any(map(all, pairwise(words))):
         return 2
     letters = "".join(filter(str.isalpha, value))
-    named = not letters[:1].islower() and (letters[1:].islower() or not letters.isascii())
-    return int(named and bool(_LONE_WORD.fullmatch(value)))
+    lone = not letters[:1].islower() and (letters[1:].islower() or not letters.isascii())
+    return int(lone and bool(_LONE_WORD.fullmatch(value)))
 
 
 def _written(new: str, raw: str, *, style: str, flow: bool, value: str) -> str:
