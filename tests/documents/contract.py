@@ -198,6 +198,7 @@ CASES = [
         b'<p align="left">A <b>net</b> &amp;\n<img alt="ropes" src="r.png"></p>\n\n!!! note "The tide"\n'
         b"    Of [[Port|the port]] {{< tide >}}\n",
         13,
+        thorough=True,
         kept=(
             "---\ntitle: ",
             "date: 2026-01-02\n---\n",
@@ -229,6 +230,7 @@ CASES = [
         b"| Ann   | 5 nets |\n+-------+--------+\n\n"
         b".. note:: The tide\n   :name: n\n\n   Comes in.\n\n.. raw:: html\n\n   <b>\n\n.. [1] Of people\n",
         13,
+        thorough=True,
         kept=(
             ".. image:: a.png\n   :alt: ",
             "<t.html>`_",
@@ -253,6 +255,7 @@ CASES = [
         b'<br>leaves <img alt="A map" src="m.png"> at 5.</p><p> </p><script>no()</script>'
         b"<p>Press <kbd>Esc</kbd>.</p></body></html>\n",
         4,
+        thorough=True,
         kept=("<b>", "</b>", "<br>", 'src="m.png"', "<script>no()</script>", "<kbd>Esc</kbd>", "<p> </p>"),
         hostile=test_html.HOSTILE,
         files=test_html.FILES.map(str.encode),

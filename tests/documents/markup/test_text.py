@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -119,6 +120,7 @@ def test_segments_name_their_lines():
     assert [one.where for one in parse("text", "\nOne\n\n\n- two\n").segments] == ["line 2", "line 5"]
 
 
+@pytest.mark.thorough
 @given(st.lists(st.tuples(ROWS, ENDS)))
 def test_an_edit_keeps_what_is_no_word(rows: list[tuple[str, str]]):
     """But for the marks of quoted lines, of which there may be fewer after wrapping."""

@@ -314,3 +314,20 @@ def test_errors_name_the_line_of_bad_files() -> None:
         read("a: b\nc: \x07\n")
     with pytest.raises(DataError, match="nested more than 200 deep"):
         read("[" * 300)
+
+
+def test_descriptions_are_for_people_below_any_key() -> None:
+    text = (
+        "inputs:\n  path:\n    description: Where to write, as with --out\n    default: ./a b\n"
+        "paths:\n  /nets:\n    get:\n      summary: List\n      parameters:\n      - name: url\n"
+        "        example: two nets\n        enum: [a net, two nets]\n"
+    )
+    assert sources(text) == ["Where to write, as with --out", "List", "two nets"]
+
+
+def test_a_sentence_below_the_key_of_a_name_is_text() -> None:
+    text = (
+        "form:\n  url: Enter the address\n  image: old/boat of mine\n  if: a == b c\n  run: Echo the boat\n"
+    )
+    text += "hint: Use --force to move ${boat}\nbuild: make --all of it\n"
+    assert sources(text) == ["Enter the address", "Use --force to move ${boat}"]

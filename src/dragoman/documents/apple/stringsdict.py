@@ -52,17 +52,9 @@ def _strings(
         elif element.name == "string" and path:
             for one in string_in_xml(text, pieces, element, path, lines.line(key.start)):
                 if not _VARIABLES.fullmatch(one.value):
-                    yield from (_added(text, one, key, element, category) for category in lacking)
+                    before, old = text[key.start : one.start], text[one.start : one.end]
+                    after = text[one.end : element.end] + indent(text, key)
+                    for category in lacking:
+                        label = path.removesuffix("other") + category
+                        yield one.added(key.start, label, before.replace("other", category, 1), old, after)
                     yield one
-
-
-def _added(text: str, other: KeyedString, key: Element, value: Element, category: str) -> KeyedString:
-    """A string for a category that a plural lacks, before that of "other"."""
-    before = text[key.start : value.inner].replace("other", category, 1)
-    after = text[value.inner_end : value.end] + indent(text, key)
-
-    def written(new: str, _: str) -> str:
-        return before + other.write(new, text[other.start : other.end]) + after
-
-    label = other.key.removesuffix("other") + category
-    return KeyedString(key.start, key.start, other.value, other.line, label, "", written)

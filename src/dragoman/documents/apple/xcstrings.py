@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,68 +24,42 @@ from dragoman.documents.xml.inline import changes
 from dragoman.text.blank import is_blank
 
 Path = tuple[str, ...]
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]:]', re.DOTALL)
 _LAYOUT = re.compile(r"\s*\{(\r?\n)?([ \t]*)")
-_DEEPEST = 30
+_DEEPEST = 100
 
 
-class _File:
-    """The text of a catalogue, and where its keys and values stand."""
+class _Style:
+    """How a file is written, which is how Xcode does it: sorted keys, and two lines for an empty table."""
 
-    def __init__(self, text: str, root: dict[str, Any]) -> None:
-        self.root = root
-        self._places = dict(_places(text))
-        self.spell = Spelling(text).write
+    def __init__(self, text: str) -> None:
+        self._spell = Spelling(text).write
         layout = _LAYOUT.match(text)
         self._end, self._indent = (layout[1] or "", layout[2]) if layout else ("", "")
         self._colon = " : " if '" : ' in text else ": "
 
-    def place(self, path: Path) -> tuple[int, int, int]:
-        """Where the key at a path begins, and its value begins and ends."""
-        return self._places[path]
-
-    def insert(self, path: Path, table: dict[str, Any], new: dict[str, Any]) -> Iterator[Edit]:
-        """Add what is new to the object at a path, which has the content `table`; keys are sorted."""
-        for key in sorted(new.keys() & table.keys()):
-            if isinstance(table[key], dict) and isinstance(new[key], dict):
-                yield from self.insert((*path, key), table[key], new[key])
-            elif isinstance(table[key], dict) or isinstance(new[key], dict):
-                raise DataError(f"{path[1]!r}: {key} is not a table", hint="open the file in Xcode")
-        gap = self._end + self._indent * (len(path) + 1)
-        if not table:
-            _, start, end = self.place(path)
-            yield Edit(start, end, self._dump(new, len(path)))
-            return
-        for key in sorted(new.keys() - table.keys()):
-            pair = f"{self.spell(key, '')}{self._colon}{self._dump(new[key], len(path) + 1)}"
-            after = next((one for one in table if one > key), None)
-            if after is not None:
-                at = self.place((*path, after))[0]
-                yield Edit(at, at, f"{pair},{gap}")
-            else:
-                at = self.place((*path, [*table][-1]))[2]
-                yield Edit(at, at, f",{gap}{pair}")
-
-    def _dump(self, value: Any, depth: int) -> str:
+    def write(self, value: Any, depth: int) -> str:
         if not isinstance(value, dict):
-            return self.spell(value, "") if isinstance(value, str) else json.dumps(value)
+            return self._spell(value, "") if isinstance(value, str) else json.dumps(value)
         gap = self._end + self._indent * (depth + 1)
         pairs = (
-            f"{gap}{self.spell(key, '')}{self._colon}{self._dump(value[key], depth + 1)}"
+            f"{gap}{self._spell(key, '')}{self._colon}{self.write(value[key], depth + 1)}"
             for key in sorted(value)
         )
-        return "{" + ",".join(pairs) + self._end + self._indent * depth + "}"
+        return "{" + (",".join(pairs) or self._end) + self._end + self._indent * depth + "}"
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """A string of a catalogue: what it has in the target language, and a segment for each of its units."""
+    """A string of a catalogue, text[start:end], with a segment for each of its units."""
 
-    file: _File
+    start: int
+    end: int
+    style: _Style
     key: str
     language: str
+    content: dict[str, Any]
     units: dict[Path, Segment]
-    there: dict[Path, dict[str, Any]]
     model: dict[str, Any]  # the localization of the source language
 
     @property
@@ -92,30 +67,26 @@ class _Entry:
         return [*self.units.values()]
 
     def edits(self, text: str, results: Sequence[Result | None]) -> Iterator[Edit]:
-        new: dict[str, Any] = {}
+        new = deepcopy(self.content)
         for (path, segment), result in zip(self.units.items(), results, strict=True):
             if result is None or not changes(segment, result):
                 continue
+            table, model = self._below(self._below(new, "localizations"), self.language), self.model
+            for name in path:
+                table, model = self._below(table, name), _table(model, name)
+                for key, one in model.items():  # such as the number of an argument
+                    if not isinstance(one, dict):
+                        table.setdefault(key, one)
             state = "needs_review" if result.doubts else "translated"
-            unit, old = {"state": state, "value": text_of(result.content)}, self.there.get(path, {})
-            base = ("strings", self.key, "localizations", self.language, *path, "stringUnit")
-            for name in sorted(unit.keys() & old.keys()):
-                if old[name] != unit[name]:
-                    _, start, end = self.file.place((*base, name))
-                    yield Edit(start, end, self.file.spell(unit[name], ""))
-            if unit.keys() - old.keys():
-                self._add(new, path, {name: one for name, one in unit.items() if name not in old})
-        if new:
-            entry = self.file.root["strings"][self.key]
-            yield from self.file.insert(("strings", self.key), entry, {"localizations": {self.language: new}})
+            self._below(table, "stringUnit").update(state=state, value=text_of(result.content))
+        if new != self.content:
+            yield Edit(self.start, self.end, self.style.write(new, 2))
 
-    def _add(self, new: dict[str, Any], path: Path, unit: dict[str, str]) -> None:
-        """Put a unit into a localization, with what the source says of its substitutions."""
-        model: Any = self.model
-        for name in path:
-            new, model = new.setdefault(name, {}), model.get(name, {})
-            new.update({key: one for key, one in model.items() if not isinstance(one, dict)})
-        new["stringUnit"] = unit
+    def _below(self, table: dict[str, Any], name: str) -> dict[str, Any]:
+        found = table.setdefault(name, {})
+        if not isinstance(found, dict):
+            raise DataError(f"{self.key!r}: {name} is not a table", hint="open the file in Xcode")
+        return found
 
 
 def parse(data: bytes, languages: Languages) -> PartsDocument:
@@ -133,24 +104,25 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     expect_language(1, "sourceLanguage", source, languages.source)
     names = dict.fromkeys(name for one in entries.values() for name in _table(one, "localizations"))
     target = closest(languages.target, [name for name in names if name != source]) or languages.target
-    file, lines, found = _File(text, root), Lines(text), []
-    for key, entry in entries.items():
+    style, found, categories = _Style(text), [], categories_of(languages.target)
+    for key, (line, start, end) in _places(text).items():
+        entry = entries.get(key, {"shouldTranslate": False})
         if entry.get("shouldTranslate") is not False and entry.get("extractionState") != "stale":
-            where = f"line {lines.line(file.place(('strings', key))[0])}"
-            found.append(_entry(file, key, entry, (source, target), categories_of(languages.target), where))
+            model = _table(_table(entry, "localizations"), source)
+            units = _segments(key, entry, model, target, categories, f"line {line}")
+            found.append(_Entry(start, end, style, key, target, entry, units, model))
     return PartsDocument(decoded, found)
 
 
-def _entry(
-    file: _File, key: str, entry: dict[str, Any], names: tuple[str, str], categories: Path, where: str
-) -> _Entry:
-    localizations = _table(entry, "localizations")
-    model = _table(localizations, names[0])
-    units = _units(model) if model else {(): {"value": key}}
+def _segments(
+    key: str, entry: dict[str, Any], model: dict[str, Any], target: str, categories: Path, where: str
+) -> dict[Path, Segment]:
+    """The units of a string that the target language needs, by their paths."""
+    units = dict(_units(model)) if model else {(): {"value": key}}
     sources = {path: str(one.get("value", "")) for path, one in units.items()}
     there = {
         path: one
-        for path, one in _units(_table(localizations, names[1])).items()
+        for path, one in _units(_table(_table(entry, "localizations"), target))
         if isinstance(one.get("value", ""), str) and isinstance(one.get("state", ""), str)
     }
     wanted = dict(_wanted(sources, categories))
@@ -169,12 +141,12 @@ def _entry(
         if is_blank(value):
             status = Status.MISSING
         label = ".".join([key, *(one for one in path if one not in ("variations", "substitutions"))])
-        target = None if status is Status.MISSING else (value,)
+        old = None if status is Status.MISSING else (value,)
         if not is_blank(source):
             segments[path] = Segment(
-                (source,), where, target, status, context=label, note=str(entry.get("comment", ""))
+                (source,), where, old, status, context=label, note=str(entry.get("comment", ""))
             )
-    return _Entry(file, key, names[1], segments, there, model)
+    return segments
 
 
 def _table(value: dict[str, Any], key: str) -> dict[str, Any]:
@@ -182,25 +154,16 @@ def _table(value: dict[str, Any], key: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _items(table: Any) -> list[tuple[str, dict[str, Any]]]:
-    pairs = table.items() if isinstance(table, dict) else ()
-    return [(key, one) for key, one in pairs if isinstance(one, dict)]
-
-
-def _units(localization: dict[str, Any]) -> dict[Path, dict[str, Any]]:
+def _units(localization: dict[str, Any], path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
     """The texts of a localization by their paths, such as ("variations", "plural", "one")."""
-    found: dict[Path, dict[str, Any]] = {}
-    todo: list[tuple[Path, dict[str, Any]]] = [((), localization)]
-    while todo:
-        path, one = todo.pop()
-        if unit := _table(one, "stringUnit"):
-            found[path] = unit
-        tables: dict[Path, Any] = {("substitutions",): _table(one, "substitutions")}
-        tables |= {("variations", kind): table for kind, table in _table(one, "variations").items()}
-        below = [((*above, name), one) for above, table in tables.items() for name, one in _items(table)]
-        if len(path) < _DEEPEST:
-            todo += [((*path, *more), one) for more, one in reversed(below)]
-    return found
+    if unit := _table(localization, "stringUnit"):
+        yield path, unit
+    tables: dict[Path, Any] = {("substitutions",): localization.get("substitutions")}
+    tables |= {("variations", kind): one for kind, one in _table(localization, "variations").items()}
+    for above, table in tables.items():
+        for name, one in table.items() if isinstance(table, dict) else ():
+            if isinstance(one, dict):
+                yield from _units(one, (*path, *above, name))
 
 
 def _wanted(sources: dict[Path, str], categories: Path) -> Iterator[tuple[Path, str]]:
@@ -214,25 +177,26 @@ def _wanted(sources: dict[Path, str], categories: Path) -> Iterator[tuple[Path, 
             yield path, source
 
 
-def _places(text: str) -> Iterator[tuple[Path, tuple[int, int, int]]]:
-    """Yield each key of objects by its path: where it begins, and where its value begins and ends."""
-    path: list[str] = []
-    starts: list[tuple[int, int]] = []  # of keys and of their objects or arrays
-    key, is_key = 0, False
+def _places(text: str) -> dict[str, tuple[int, int, int]]:
+    """The line of each string by its key, and where its table begins and ends."""
+    found, lines, top, key, last = {}, Lines(text), "", "", '""'
+    depth = start = line = 0
     for token in _TOKEN.finditer(text):
         match token[0]:
             case "{" | "[":
-                starts.append((key, token.start()))
-                is_key = token[0] == "{"
-                path.append("")
+                depth += 1
+                start = token.start() if depth == 3 else start
+                if depth > _DEEPEST:
+                    what = f"line {lines.line(token.start())}: nested more than {_DEEPEST} deep"
+                    raise DataError(what, hint="use a file of Xcode")
             case "}" | "]":
-                path.pop()
-                yield tuple(path), (*starts.pop(), token.end())
-            case ",":
-                is_key = text[starts[-1][1]] == "{"
-            case ":":
-                is_key = False
-            case string if is_key:
-                key, path[-1] = token.start(), json.loads(string)
-            case _:
-                yield tuple(path), (key, *token.span())
+                if depth == 3 and top == "strings":
+                    found[key] = line, start, token.end()
+                depth -= 1
+            case ":" if depth == 1:
+                top = json.loads(last)
+            case ":" if depth == 2:
+                key, line = json.loads(last), lines.line(token.start())
+            case string:
+                last = string
+    return found

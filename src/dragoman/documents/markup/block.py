@@ -79,36 +79,28 @@ def accepted(
     text: str, structure: Callable[[str], object], changes: Sequence[Change]
 ) -> tuple[list[Edit], list[Segment]]:
     """Return the edits after which a text has the same structure, and the segments that they do not write."""
-    check = _Check(text, structure)
-    taken = check.taken([change for change in changes if change.advance()], [])
+    before, checks = structure(text), 0
+
+    def fits(some: Sequence[Change]) -> bool:
+        nonlocal checks
+        checks += 1
+        edits = [edit for change in some for edit in change.edits]
+        return checks <= _MOST_CHECKS and structure(apply(text, edits)) == before
+
+    def fitting(some: Sequence[Change], given: Sequence[Change]) -> list[Change]:
+        """Those that fit, given others. Halves the list until each one fits."""
+        if not some or fits([*given, *some]):
+            return [*some]
+        if len(some) > 1:
+            half = len(some) // 2
+            first = fitting(some[:half], given)
+            return [*first, *fitting(some[half:], [*given, *first])]
+        while some[0].advance():
+            if fits([*given, *some]):
+                return [*some]
+        return []
+
+    taken = fitting([change for change in changes if change.advance()], [])
     fit = {id(change) for change in taken}
     left = [one for change in changes if id(change) not in fit for one in change.segments]
     return [edit for change in taken for edit in change.edits], left
-
-
-class _Check:
-    """Takes the changes after which a text has the same structure as before."""
-
-    def __init__(self, text: str, structure: Callable[[str], object]) -> None:
-        self._text, self._read, self._structure = text, structure, structure(text)
-        self._checks = 0
-
-    def taken(self, changes: Sequence[Change], before: Sequence[Change]) -> list[Change]:
-        """Those of the changes that fit, given the ones before them. Halves the list until each one fits."""
-        if not changes or self._fits([*before, *changes]):
-            return [*changes]
-        if len(changes) > 1:
-            half = len(changes) // 2
-            first = self.taken(changes[:half], before)
-            return [*first, *self.taken(changes[half:], [*before, *first])]
-        while changes[0].advance():
-            if self._fits([*before, *changes]):
-                return [*changes]
-        return []
-
-    def _fits(self, changes: Sequence[Change]) -> bool:
-        self._checks += 1
-        if self._checks > _MOST_CHECKS:
-            return False
-        edits = [edit for change in changes for edit in change.edits]
-        return self._read(apply(self._text, edits)) == self._structure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dragoman.documents.edits import Edit
 from dragoman.documents.segment import Result, Segment, text_of
@@ -34,6 +34,14 @@ class KeyedString:
     def segments(self) -> list[Segment]:
         where = f"line {self.line}"
         return [Segment((self.value,), where, context=self.key, note=self.note, flags=self.flags)]
+
+    def added(self, place: int, key: str, before: str, old: str, after: str) -> KeyedString:
+        """A copy at another place, such as for a plural: as `old` is written, between two texts."""
+
+        def written(new: str, _: str) -> str:
+            return before + self.write(new, old) + after
+
+        return replace(self, start=place, end=place, key=key, write=written)
 
     def edits(self, text: str, results: Sequence[Result | None]) -> Iterator[Edit]:
         for result in filter(None, results):

@@ -35,14 +35,18 @@ _UNPRINTABLE = re.compile("[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\uff
 _SPECIAL = rf'["\\]|{_UNPRINTABLE.pattern}'
 _HEAD = re.compile(rf"(?:(?!{_BREAK}).)*+(?:{_BREAK}[ \t]*(?={_BREAK}))*+{_BREAK}", re.DOTALL)
 _ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\x85": "\\N", "\u2028": "\\L", "\u2029": "\\P"}
-# In files that are not for a locale: below these keys are commands and names.
+# In files that are not for a locale: below these keys are commands and values.
 _SETTINGS = frozenset(
-    "after_script args before_script build_command cmd command commands entrypoint env environment exec"
-    " exclude fetch files if image include install path paths pattern plugins repository run runs-on script"
-    " scripts shell steps_command test url urls uses variables volumes with".split()
+    "after_script args before_script build_command cmd command commands entrypoint enum env environment exec"
+    " run runs-on script scripts shell steps_command uses variables volumes when with".split()
 )
+# Below these are names, if they do not begin with a capital.
+_NAMED = frozenset(
+    "exclude fetch files if image include install path pattern plugins repository test url urls".split()
+)
+_FOR_PEOPLE = frozenset(("description", "summary", "title"))  # wherever they are
 _OF_NUMBERS = frozenset(("format", "negative_format", "delimiter", "separator", "unit"))
-_COMMAND = re.compile(r"^[./~$]|(?:^|\s)--?\w|&&|\|\||\$[({]|[;{]$", re.MULTILINE)
+_COMMAND = re.compile(r"^[./~$]|(?:^|\s)--?\w|&&|\|\||[=!]=|\$[({]|[;{]$", re.MULTILINE)
 _LONE_WORD = re.compile(r"\W*[^\W\d_][^\W_]*(?:['’-][^\W\d_]+)*\W*")
 
 
@@ -84,14 +88,7 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     text = decoded.text
     values: list[KeyedString] = []
     locales: list[Any] = []  # keys of the files' top level that may name a language
-    try:
-        levels = list(_levels(text, locales))
-    except yaml.MarkedYAMLError as error:
-        line = (error.problem_mark or error.context_mark).line + 1
-        raise DataError(f"line {line}: not YAML: {error.problem}", hint="is the file complete?") from None
-    except (yaml.YAMLError, ValueError, OverflowError) as error:
-        line = line_of(text, getattr(error, "position", 0))
-        raise DataError(f"line {line}: YAML has no such character or number", hint="remove it") from None
+    levels = _read(text, locales)
     names = [one.value for one in locales]
     wanted = closest(languages.source, names) or closest(languages.target, names)
     other = closest(languages.target, [one for one in names if one != wanted])
@@ -109,6 +106,23 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     renamed = [_renamed(text, one, languages.target) for one in locales if one.value == wanted]
     values.sort(key=lambda one: one.start)
     return PartsDocument(decoded, values, renamed)
+
+
+def all_strings(text: str) -> list[KeyedString]:
+    """All strings of a YAML text in order. Raises DataError with the line for other text."""
+    found = [one for level in _read(text, []) for one in _strings(text, level, (), 0)]
+    return sorted(found, key=lambda one: one.start)
+
+
+def _read(text: str, locales: list[Any]) -> list[_Level]:
+    try:
+        return list(_levels(text, locales))
+    except yaml.MarkedYAMLError as error:
+        line = (error.problem_mark or error.context_mark).line + 1
+        raise DataError(f"line {line}: not YAML: {error.problem}", hint="is the file complete?") from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        line = line_of(text, getattr(error, "position", 0))
+        raise DataError(f"line {line}: YAML has no such character or number", hint="remove it") from None
 
 
 def _renamed(text: str, key: Any, target: str) -> Edit:
@@ -167,20 +181,16 @@ def _strings(text: str, level: _Level, categories: tuple[str, ...], least: int) 
         start, end = _start(text, event), event.end_mark.index
         raw, line = text[start:end], event.start_mark.line + 1
         write = partial(_written, style=event.style or "", flow=level.flow, value=event.value)
+        one = KeyedString(start, end, event.value, line, ".".join(path), "", write)
         if lacking and path[-1] == "other":
             at, written = key.start_mark, text[key.start_mark.index : key.end_mark.index]
             between = text[key.end_mark.index : event.start_mark.index]
             ends = "" if event.style in ("|", ">") else "\r\n" if "\r\n" in text else "\n"
             gap = ", " if level.flow else ends + " " * at.column
-            for one in lacking:
-                add = partial(_added, write, raw, written.replace("other", one) + between, gap)
-                label = ".".join((*level.path, one))
-                yield KeyedString(at.index, at.index, event.value, line, label, "", add)
-        yield KeyedString(start, end, event.value, line, ".".join(path), "", write)
-
-
-def _added(write: partial[str], raw: str, before: str, after: str, new: str, _: str) -> str:
-    return before + write(new, raw) + after
+            for name in lacking:
+                label = ".".join((*level.path, name))
+                yield one.added(at.index, label, written.replace("other", name) + between, raw, gap)
+        yield one
 
 
 def _is_string(event: Any) -> bool:
@@ -211,14 +221,19 @@ def _likeness(path: tuple[str, ...], event: Any) -> int:
     -1 is no text for people: a number, a command.
     """
     value = event.value
-    if not _is_string(event) or not _SETTINGS.isdisjoint(path) or _COMMAND.search(value):
+    if not _is_string(event):
+        return -1
+    if path[-1] in _FOR_PEOPLE:
+        return 2
+    named = not _NAMED.isdisjoint(path) or _COMMAND.search(value)
+    if not _SETTINGS.isdisjoint(path) or (named and not value[:1].isupper()):
         return -1
     words = [any(map(str.isalpha, one)) for one in value.split()]
     if any(map(all, pairwise(words))):
         return 2
     letters = "".join(filter(str.isalpha, value))
-    named = not letters[:1].islower() and (letters[1:].islower() or not letters.isascii())
-    return int(named and bool(_LONE_WORD.fullmatch(value)))
+    lone = not letters[:1].islower() and (letters[1:].islower() or not letters.isascii())
+    return int(lone and bool(_LONE_WORD.fullmatch(value)))
 
 
 def _written(new: str, raw: str, *, style: str, flow: bool, value: str) -> str:

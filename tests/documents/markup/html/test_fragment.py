@@ -116,6 +116,7 @@ def test_malformed_text_comes_back_with_its_tags(text: str) -> None:
     assert sorted(TAG.findall(translated(text).lower())) == sorted(TAG.findall(text.lower()))
 
 
+@pytest.mark.thorough
 def test_no_tag_is_lost_whatever_comes() -> None:
     parts = [
         "<b>",
@@ -138,6 +139,7 @@ def test_no_tag_is_lost_whatever_comes() -> None:
         assert sorted(TAG.findall(new)) == sorted(TAG.findall(text)), text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text",
     [
@@ -146,7 +148,7 @@ def test_no_tag_is_lost_whatever_comes() -> None:
         "<" * 30000,
         "</b>" * 8000 + "x",
         "<!--" * 9000,
-        "a <b>b" + "<p>c</p>" * 8000,
+        "a <b>b" + "<p>c</p>" * 3000,
     ],
     ids=["deep", "open", "less", "closed", "comments", "paragraphs"],
 )

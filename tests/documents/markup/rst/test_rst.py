@@ -173,7 +173,10 @@ SEGMENTS: list[tuple[str, list[str]]] = [
     (".. code-block:: a\n   :caption: One\n\n   two\n\n.. only:: html\n\n   Three\n", ["One", "Three"]),
     ('.. csv-table:: One\n   :header: "two", "three"\n\n   "four", 5\n', ["One"]),
     (".. meta::\n   :description: One\n   :keywords: two\n", ["One"]),
-    (".. glossary::\n\n   term\n      One\n", ["One"]),
+    (".. glossary::\n\n   term\n   other term\n      One\n", ["One"]),
+    (".. sidebar:: One\n   :subtitle: Two\n\n   Three\n", ["One", "Two", "Three"]),
+    (".. card:: One\n\n   Two\n   +++\n   three\n\n   ^^^\n   Four\n", ["One", "Two", "three", "Four"]),
+    (":a: b\n\nOne\n\n:type x: list of int\n:rtype: str or None\n:returns: two\n", ["One", "two"]),
     (".. list-table:: One\n   :widths: 1 2\n\n   * - two\n     - three\n", ["One", "two", "three"]),
     (
         ".. code-block:: a\n\n   b\n\n.. automodule:: a\n   :members:\n\n.. a::\n   b\n",

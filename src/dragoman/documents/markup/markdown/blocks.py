@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dragoman.documents.markup.block import Block, block_of
 from dragoman.documents.markup.html.tokens import tokens as html_tokens
 from dragoman.documents.markup.lines import TextLine, lines
-from dragoman.documents.markup.markdown.front import FrontValue, front_matter, front_values
+from dragoman.documents.markup.markdown.front import front_matter
 from dragoman.documents.markup.markdown.rules import ALERT, parser
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # In a line of a paragraph: the definition of a term, also as other readers define it.
 _TERM = re.compile(r":[ \t]+|\[\^[^\[\]\s]+\]:[ \t]*")
+_CELL = re.compile(r"((?:\\\||[^|])*+)(?:\||\Z)")
 _REFERENCE = re.compile(r"\[(?!\^)[^\[\]]+\]:[ \t]*\S+(?:[ \t]+[\"'(].*)?")
 
 
@@ -28,15 +29,14 @@ class Parsed:
     blocks: list[Block]
     references: dict[str, Any]
     structure: list[tuple[str, ...]]  # see `read_blocks`
-    front: list[FrontValue]
+    front: int  # the size of its front matter
 
 
 def read_blocks(text: str) -> Parsed:
     """Read a file. The structure is the types and levels of all blocks, and the text of those that stay."""
     rows = list(lines(text))
     plain = "\n".join(text[row.start : row.end] for row in rows)
-    front = front_matter(plain)
-    values = list(front_values(text, rows[: front.count("\n")]))
+    front, size = front_matter(plain), len(plain)
     plain = "\n" * front.count("\n") + plain[len(front) :]  # so that the numbers of lines stay
     env: dict[str, Any] = {}
     tokens = parser().parse(plain, env)
@@ -47,7 +47,8 @@ def read_blocks(text: str) -> Parsed:
     ]
     structure.append(tuple(sorted(references)))
     blocks = [block for block in reader.blocks(tokens) if block.text]
-    return Parsed(blocks, references, structure, values)
+    ends = len(text) if len(front) == size else rows[front.count("\n")].start
+    return Parsed(blocks, references, structure, ends if front else 0)
 
 
 def _outline(kind: str, content: str) -> str:
@@ -120,26 +121,12 @@ class _Reader:
 
     def _cell(self, start: int, end: int, column: int) -> Block:
         """The text of a cell. A bar in it has a backslash in the file, which does not belong to the text."""
-        raw = self._text[start:end]
-        start += len(raw) - len(raw.lstrip())
-        cells: list[list[int]] = [[]]  # the places of the characters
-        for place in range(start, start + len(raw.strip())):
-            if self._text[place] != "|":
-                cells[-1].append(place)
-            elif place > start and self._text[place - 1] == "\\":
-                cells[-1][-1:] = [place]
-            else:
-                cells.append([])
-        if not cells[0]:
-            del cells[0]
-        chars = cells[column] if column < len(cells) else []
-        while chars and self._text[chars[0]].isspace():
-            chars = chars[1:]
-        while chars and self._text[chars[-1]].isspace():
-            chars = chars[:-1]
-        places = [
-            (offset, place)
-            for offset, place in enumerate(chars)
-            if not offset or place != chars[offset - 1] + 1
-        ]
-        return Block("cell", "".join(self._text[place] for place in chars), places)
+        raw = self._text[start:end].rstrip()
+        first = len(raw) - len(raw.lstrip().removeprefix("|"))
+        spans = [found.span(1) for found in _CELL.finditer(raw, first)]
+        begin, until = spans[column] if column < len(spans) else (len(raw), len(raw))
+        cell = raw[begin:until].strip()
+        begin = start + raw.index(cell, begin)
+        bars = [found.start() for found in re.finditer(r"\\\|", cell)]
+        places = [(0, begin), *((bar - number, begin + bar + 1) for number, bar in enumerate(bars))]
+        return Block("cell", cell.replace("\\|", "|"), places)

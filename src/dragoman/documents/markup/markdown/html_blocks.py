@@ -16,10 +16,12 @@ from dragoman.documents.markup.block import Block
 from dragoman.documents.markup.html.elements import BLOCK, VOID, extents
 from dragoman.documents.markup.html.html import Html
 from dragoman.documents.markup.html.tokens import HtmlToken, tokens
+from dragoman.documents.markup.markdown.rules import EXPRESSION
 from dragoman.documents.markup.spans import Span
 from dragoman.documents.segment import Content, Result
 
 _SPACE = re.compile(r"[\s\u0085\u2028\u2029]+", re.ASCII)  # an empty line would end a block
+_CODE = re.compile(rf"(?<!\{{){EXPRESSION}[^<{{}}]*\}}?")
 
 
 class HtmlBlocks:
@@ -31,7 +33,7 @@ class HtmlBlocks:
         for block in blocks:
             self._starts.append(size)
             text = block.text if block.kind == "html" else "x"
-            found += [_moved(one, size) for one in tokens(text, False)]
+            found += [_moved(part, size) for one in tokens(text, False) for part in _without_code(text, one)]
             size += len(text) + 1
             found.append(HtmlToken("other", size - 1, size))  # no text goes on in the next block
             parts.append(text)
@@ -70,6 +72,18 @@ class HtmlBlocks:
 
     def _number(self, place: int) -> int:
         return bisect_right(self._starts, place) - 1
+
+
+def _without_code(text: str, token: HtmlToken) -> Iterator[HtmlToken]:
+    """A token, or the parts of a text around expressions of JSX, which may end behind elements."""
+    place = token.start
+    for code in _CODE.finditer(text, place, token.end if token.kind == "text" else place):
+        if code.start() > place:
+            yield replace(token, start=place, end=code.start())
+        place = code.end()
+        yield HtmlToken("opaque", code.start(), place)
+    if place < token.end:
+        yield replace(token, start=place)
 
 
 def _moved(token: HtmlToken, by: int) -> HtmlToken:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from dragoman.documents.markup.html.elements import VOID
-from dragoman.documents.markup.inline import Item, paired
+from dragoman.documents.markup.inline import Item, content, paired
 from dragoman.documents.markup.markdown.rules import inline_tokens
-from dragoman.documents.segment import Code
+from dragoman.documents.segment import Code, Content
 
 _EMPHASIS = ("em", "strong", "s")
 _TAG = re.compile(r"</?([A-Za-z][\w.:-]*)")
@@ -19,6 +19,7 @@ _KEPT_TAG = re.compile(
     re.IGNORECASE,
 )
 _MARKUP = re.compile(r"[*_`<>&\\~$]|\|.*\|")  # a wiki link with it stays
+_ROLE = re.compile(r"(\{\w+\}`)[^`<>*_\\&]+?( *<[^<>`]+>`)")  # of MyST
 _SPACES = re.compile(r"[ \t\n]+|[^ \t\n]+")
 
 
@@ -67,6 +68,9 @@ def _codes(text: str, tokens: Sequence[Any]) -> Iterator[Item]:
             bar = text.index("|", start) + 1
             yield Item(start, bar, Code(text[start:bar], "open"), "wiki")
             yield Item(end - 2, end, Code("]]", "close"), "wiki")
+        elif token.info == "code" and (role := _ROLE.fullmatch(raw)) is not None:
+            yield Item(start, start + role.end(1), Code(role[1], "open"), "role")
+            yield Item(end - len(role[2]), end, Code(role[2], "close"), "role")
         elif token.type == "mark":
             shown = token.info in ("template", "math", "wiki", "code")
             yield Item(start, end, Code(raw, "placeholder" if shown else "empty"), visible=shown)
@@ -127,8 +131,8 @@ def _kept(items: Sequence[Item], text: str) -> list[Item]:
     return found
 
 
-def alt_text(text: str, item: Item, references: dict[str, Any]) -> tuple[int, int, str] | None:
-    """The span and the text of the alternative text of an image, if it is text without markup."""
+def alt_text(text: str, item: Item, references: dict[str, Any]) -> tuple[int, int, Content] | None:
+    """The span and the content of the alternative text of an image."""
     token = next((one for one in inline_tokens(text[item.start : item.end], references)), None)
     if token is None or token.type != "image":
         return None
@@ -137,7 +141,4 @@ def alt_text(text: str, item: Item, references: dict[str, Any]) -> tuple[int, in
         following = text[end + 1 : end + 3]
         if not following.startswith("[") or following == "[]":
             return None  # the text is the label of a reference
-    parts = read_inline(token.content, references)
-    if any(isinstance(part.what, Code) for part in parts):
-        return None
-    return start, end, "".join(str(part.what) for part in parts)
+    return start, end, content(read_inline(token.content, references))

@@ -19,9 +19,10 @@ from dragoman.documents.markup.html.html import Html
 from dragoman.documents.markup.inline import Item, content, core_of, has_words
 from dragoman.documents.markup.lines import lines
 from dragoman.documents.markup.markdown.blocks import read_blocks
+from dragoman.documents.markup.markdown.front import front_values
 from dragoman.documents.markup.markdown.html_blocks import HtmlBlocks
 from dragoman.documents.markup.markdown.inline import alt_text, read_inline
-from dragoman.documents.markup.markdown.text import Place, ways_to_write, written_alt
+from dragoman.documents.markup.markdown.text import ways_to_write, written_alt
 from dragoman.documents.markup.spans import Span, changed_spans, updated
 from dragoman.documents.segment import Code, Content, Result, Segment, full_text
 
@@ -37,7 +38,6 @@ class _Texts:
 
     block: Block
     main: Span | None
-    place: Place | None  # of `main`
     inside: list[Span]
 
     @property
@@ -65,16 +65,17 @@ class Markdown:
                 self._texts.append(self._read(block))
                 spans = self._texts[-1].spans
             self._spans += spans
-        front = [segment for one in self._parsed.front for segment in one.segments]
+        self._front = front_values(decoded.text[: self._parsed.front])
+        front = [segment for one in self._front for segment in one.segments]
         self.segments = front + [span.segment for span in self._spans]
 
     def render(self, results: list[Result | None]) -> bytes:
-        text, first = self._decoded.text, len(self._parsed.front)
+        text, first = self._decoded.text, len(self._front)
         new = {id(span): made for span, made in changed_spans(self._spans, results[first:])}
         changes = [change for one in self._texts for change in self._changes(one, new)]
-        for value, result in zip(self._parsed.front, results, strict=False):
+        for value, result in zip(self._front, results, strict=False):
             if edits := list(value.edits(text, [result])):
-                changes.append(Change([*value.segments], iter([edits])))
+                changes.append(Change(value.segments, iter([edits])))
         for number, written, edit in self._html.edits(new):
             way = [filed(self._parsed.blocks[number], edit)]
             changes.append(Change([span.segment for span in written], iter([way])))
@@ -87,19 +88,16 @@ class Markdown:
         core = core_of(items, block.text)
         source = content(core)
         if not has_words(source):
-            return _Texts(block, None, None, inside)
-        start, end = core[0].start, core[-1].end
-        before = content([item for item in items if item.end <= start])
-        after = content([item for item in items if item.start >= end])
-        main = Span(self._segment(block, start, source), start, end, core)
-        return _Texts(block, main, Place(block, start, end, before, after), inside)
+            return _Texts(block, None, inside)
+        start = core[0].start
+        return _Texts(block, Span(self._segment(block, start, source), start, core[-1].end, core), inside)
 
     def _inside(self, block: Block, item: Item) -> Iterator[Span]:
         """The segments in a code."""
         if isinstance(item.what, Code) and block.text.startswith("![", item.start):
             alt = alt_text(block.text, item, self._parsed.references)
-            if alt is not None and has_words((alt[2],)):
-                yield Span(self._segment(block, alt[0], (alt[2],)), alt[0], alt[1])
+            if alt is not None and has_words(alt[2]):
+                yield Span(self._segment(block, alt[0], alt[2]), alt[0], alt[1])
         elif isinstance(item.what, Code) and _TAG.match(item.what.text) and item.what.kind != "placeholder":
             for span in self._tag(item).spans:
                 start = item.start + span.start
@@ -129,13 +127,13 @@ class Markdown:
                 written.append(span.segment)
             else:
                 yield Change([span.segment], iter([[filed(one.block, edit)] for edit in ways]))
-        if main is not None and one.place is not None:
+        if main is not None:
             parts = updated(one.block.text, main, new[id(main)], inner)
-            yield Change([main.segment, *written], self._ways(one.place, parts))
+            yield Change([main.segment, *written], self._ways(one.block, main, parts))
 
-    def _ways(self, place: Place, parts: Content) -> Iterator[list[Edit]]:
-        for text in ways_to_write(parts, place, self._parsed.references):
-            yield [filed(place.block, Edit(place.start, place.end, text))]
+    def _ways(self, block: Block, span: Span, parts: Content) -> Iterator[list[Edit]]:
+        for text in ways_to_write(parts, block, span.start, span.end, self._parsed.references):
+            yield [filed(block, Edit(span.start, span.end, text))]
 
     def _ways_inside(self, span: Span, parts: Content) -> Iterator[str]:
         if not span.items:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 from dragoman.base.errors import ConfigError
 
@@ -19,12 +20,15 @@ if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
+    BlockRule = Callable[[StateBlock, int, int, bool], bool]
+
 _DEEPEST = 60  # blocks inside each other; deeper ones stay
 _TEMPLATE = r"\{\{(?:[^}]|\}(?!\})){0,500}+\}\}|\{%(?:[^%]|%(?!\})){0,500}+%\}|\{#(?:[^#]|#(?!\})){0,500}+#\}"
+_SITE = re.compile(rf"[^\s<>(){{}}]*+(?:{_TEMPLATE})[^\s<>()]*+")
 _LINE = re.compile(
     rf"(?>(?:{_TEMPLATE})[ \t]*)++"  # Jekyll, Hugo, Jinja
     r"|:{3,}.*|\*\[[^\[\]]+\]:.*"  # fenced divisions, abbreviations
-    r"|-{1,}8<-{1,}.*"  # snippets of PyMdown
+    r"|-{1,}8<-{1,}.*|/{3,}(?:[ \t]*[\w-]+.*)?"  # snippets and blocks of PyMdown
     r"|\[TOC\]|\[\[_TOC_\]\]"
     r"|\{/\*(?:[^*]|\*(?!/\}))*+\*/\}|\([\w:. -]+\)="  # comments of MDX, targets of MyST
     r"|<[a-z]+\s[^<>]*\bmarkdown\b[^<>]*>"  # of Kramdown
@@ -38,8 +42,9 @@ _MODULE = re.compile(  # of JavaScript, in MDX
 _RAW = re.compile(
     r"\{%-?[ \t]*(raw|highlight|comment|mermaid)\b.*|\{\{[<%][ \t]*(highlight|mermaid|math)\b.*"
 )
-_EXPRESSION = re.compile(r"\{[\w$.!]+(?:\(|\s*(?:&&|\|\||\?|=>))")  # of MDX
+EXPRESSION = r"\{[\w$.!]++(?:\(|\s*(?:&&|\|\||\?|=>))"  # how one of MDX begins
 _OPTION = re.compile(r":[\w-]+:(?:[ \t].*)?")
+_CONTINUED = re.compile(r"\[\^[^\[\]\s]+\]:|:[ \t]+\S|<[A-Z]")
 _CONTAINER = ("!!!", "???", "===")
 # Short, so that a run of opening braces takes no more than linear time.
 _JSX_BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}+\}){0,200}+\}){0,200}+\}"
@@ -49,16 +54,20 @@ _JSX = re.compile(
 _COMPONENT = re.compile(rf"(?:</[A-Z][\w.]*+\s*+>|(?=<[A-Z]){_JSX.pattern})[ \t]*")
 _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("template", re.compile(_TEMPLATE)),
-    ("attributes", re.compile(r"\{[:#.][^{}\n]*\}")),
     ("math", re.compile(r"\$\$[^$]+\$\$|\$(?=[^\s$])(?:[^$\\\n]|\\.)+?(?<=\S)\$(?!\d)")),
     ("wiki", re.compile(r"!?\[\[[^\[\]\n]+\]\](?![(\[])")),
     (
         "code",
         re.compile(
-            r"\{(?:/\*(?:[^*]|\*(?!/\})){0,500}+\*/|[\w$]+[.(\[?][^{}\n]*|[\w:+.-]+\}(?P<role>`+)[^`]+(?P=role))(?(role)|\})"
+            r"\{(?:/\*(?:[^*]|\*(?!/\})){0,500}+\*/|(?:new (?=[\w.]+\()|!|\.{3})[\w$][^{}\n]*"
+            r"|[\w$]+(?:[.(\[?]| (?:[?+<>]|&&|\|\||[=!<>]==?) )[^{}\n]*|'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`"
+            r"|[\w:+.-]+\}(?P<role>`+)[^`]+(?P=role))(?(role)|\})"
         ),
     ),
     ("code", re.compile(r"\+\+[\w-]+(?:\+[\w-]+)*\+\+")),  # keys
+    ("code", re.compile(r"\[-?@\w[^\[\]\n]*\]|(?<!\w)@(?:fig|tbl|eq|sec|lst)-[\w-]+")),  # citations of Pandoc
+    ("code", re.compile(r"\\[A-Za-z]{2,}+(?:\[[^\]\n]*\])?+(?:\{[^{}\n]*\})*+")),  # raw TeX
+    ("attributes", re.compile(r"\{(?:[:#.]|[ \t]*(?:[.#][\w-]|[\w-]+=))[^{}\n]*\}")),
     ("footnote", re.compile(r"\[\^[^\[\]\s]+\]:?")),
     ("jsx", _JSX),
 )
@@ -70,12 +79,13 @@ _NOTES = (
 )
 # The title of a block, in quotes, in brackets, or behind its name.
 _TITLES = (
+    re.compile(rf"/{{3,}}[ \t]*(?:{_NOTES})[ \t]*\|[ \t]*(.*)"),
     re.compile(r"(?:!!!|\?\?\?\+?|===[!+]?)[^\"]*\"(.*)\"[ \t]*"),
     re.compile(rf"[`~:]{{3,}}[ \t]*\{{?(?:{_NOTES})\}}?[ \t]*\[(.*)\](?:[ \t]*\{{[^{{}}]*\}})?[ \t]*"),
     re.compile(rf"[`~:]{{3,}}[ \t]*\{{?(?:{_NOTES})\}}?[ \t]+([^\s{{\[].*?)(?:[ \t]*\{{[^{{}}]*\}})?[ \t]*"),
 )
 # Directives of MyST. The content of those below is Markdown.
-_DIRECTIVE = re.compile(r"(`{3,}|~{3,}|:{3,})[ \t]*\{([\w:.-]+)\}.*")
+_DIRECTIVE = re.compile(r"(`{3,}|~{3,}|:{3,})[ \t]*\{([\w:][\w:.-]*)\}.*")
 _OF_TEXT = re.compile(
     rf"(?:{_NOTES}|figure|image|epigraph|highlights|pull-quote|margin|aside|deprecated|version\w+|grid(?:-item)?"
     r"(?:-card)?|tab-set|list-table|container|only|div)"
@@ -101,6 +111,7 @@ def parser() -> MarkdownIt:
     block.at("table", _noted(rules_block.table), {"alt": ["paragraph", "reference"]})
     block.at("reference", _reference(rules_block.reference))
     block.at("html_block", _noted(rules_block.html_block), {"alt": interrupts})
+    block.before("code", "continued", _continued)
     block.before("fence", "directive", _directive, {"alt": interrupts})
     block.before("fence", "container", _container, {"alt": interrupts})
     block.before("fence", "opaque", _opaque, {"alt": interrupts})
@@ -119,12 +130,22 @@ def parser() -> MarkdownIt:
     for name, rule in leaves.items():
         inline.at(name, _located(rule))
     inline.before("escape", "mark", _located(_mark))
+    helpers = {**vars(made.helpers), "parseLinkDestination": _destination}
+    made.helpers = cast("Any", SimpleNamespace(**helpers))
     return made
 
 
-def _noted(
-    rule: Callable[[StateBlock, int, int, bool], bool],
-) -> Callable[[StateBlock, int, int, bool], bool]:
+def _destination(text: str, start: int, most: int) -> Any:
+    """The address of a link, which may have templates with spaces inside."""
+    from markdown_it.helpers import parseLinkDestination
+
+    made = parseLinkDestination(text, start, most)
+    if (found := _SITE.match(text, start, most)) is not None:
+        made.ok, made.str, made.pos = True, found.group(), found.end()
+    return made
+
+
+def _noted(rule: BlockRule) -> BlockRule:
     """Note in `meta` where the text of each line of inline content begins, behind the marks of containers."""
 
     def run(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -139,9 +160,7 @@ def _noted(
     return run
 
 
-def _reference(
-    rule: Callable[[StateBlock, int, int, bool], bool],
-) -> Callable[[StateBlock, int, int, bool], bool]:
+def _reference(rule: BlockRule) -> BlockRule:
     """Footnotes are not references: "[^1]: See" has no address."""
 
     def run(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -175,7 +194,7 @@ def _mark(state: StateInline, silent: bool) -> bool:
     if state.pos == 0:
         found = ("first", _FIRST.match(state.src))
     for kind, form in _MARKS:
-        if found[1] is None and state.src[state.pos] in "{$[<!+":
+        if found[1] is None and state.src[state.pos] in "{$[<!+@\\":
             found = (kind, form.match(state.src, state.pos, state.posMax))
     kind, match = found
     if match is None or (kind == "jsx" and "{" not in match.group()):
@@ -193,7 +212,7 @@ def _line(state: StateBlock, line: int) -> str:
 
 def _opaque(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A line of its own that stays, or several: formulas, raw text of templates, modules of JavaScript."""
-    if state.is_code_block(start) or state.sCount[start] < state.blkIndent:
+    if state.is_code_block(start) or (not silent and state.sCount[start] < state.blkIndent):
         return False
     line = _line(state, start)
     after = start + 1
@@ -204,7 +223,7 @@ def _opaque(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     elif not silent and _MODULE.fullmatch(line) is not None:
         while after < end and not state.isEmpty(after):
             after += 1
-    elif not silent and _EXPRESSION.match(line) is not None:
+    elif not silent and re.match(EXPRESSION, line) is not None:
         after, depth = start, 0
         while after < end and (after == start or depth > 0):
             depth += _line(state, after).count("{") - _line(state, after).count("}")
@@ -297,15 +316,36 @@ def _container(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return False
     if silent:
         return True
-    after = start + 1
+    token = state.push("container_open", "div", 1)
+    token.map, token.content = [start, end], _titled(state, start, token)
+    _indented(state, start + 1, end)
+    state.push("container_close", "div", -1)
+    return True
+
+
+def _indented(state: StateBlock, start: int, end: int) -> None:
+    """Read the blocks of the lines that are indented."""
+    after = start
     while after < end and (state.isEmpty(after) or state.sCount[after] >= state.blkIndent + 4):
         after += 1
-    token = state.push("container_open", "div", 1)
-    token.map, token.content = [start, after], _titled(state, start, token)
-    state.blkIndent, indent = state.blkIndent + 4, state.blkIndent
-    _inside(state, start + 1, after)
-    state.blkIndent, state.line = indent, after
-    state.push("container_close", "div", -1)
+    state.blkIndent += 4
+    _inside(state, start, after)
+    state.blkIndent -= 4
+    state.line = after
+
+
+def _continued(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """The indented blocks of a component, or of a footnote or a definition behind its first paragraph."""
+    if silent or not state.is_code_block(start):
+        return False
+    before = start - 1
+    while before >= 0 and state.isEmpty(before):
+        before -= 1
+    while before >= 0 and not state.isEmpty(before) and not _CONTINUED.match(_line(state, before)):
+        before -= 1
+    if before < 0 or state.isEmpty(before):
+        return False
+    _indented(state, start, end)
     return True
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from dragoman.documents.markup.block import Block
@@ -30,39 +30,37 @@ _TAGS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
 _MARK = re.compile(r"[\x00\x02]\x01*")
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a segment stands in its block: block.text[start:end], and what is before and after it."""
+def ways_to_write(
+    new: Content, block: Block, start: int, end: int, references: dict[str, Any]
+) -> Iterator[str]:
+    """Yield ways to write a content at block.text[start:end], the plainest first.
 
-    block: Block
-    start: int
-    end: int
-    before: Content
-    after: Content
-
-
-def ways_to_write(new: Content, place: Place, references: dict[str, Any]) -> Iterator[str]:
-    """Yield ways to write a content, the plainest first. Each is read back as the content it is made of."""
+    Each is read back as the content it is made of.
+    """
     new = hugged(new, _TAGS.keys(), _TAGS.keys())
-    text = place.block.text
+    text = block.text
+    items = read_inline(text, references)
+    before = content([item for item in items if item.end <= start])
+    after = content([item for item in items if item.start >= end])
     for parts in dict.fromkeys((new, _starred(new), _tagged(new))):
-        expected = essence((*place.before, *parts, *place.after))
+        expected = essence((*before, *parts, *after))
         for level in (_PLAIN, _ESCAPED, _WHOLLY_ESCAPED):
-            marked, codes = _marked(parts, place, level)
-            for width in (place.block.width, 0) if place.block.width else (0,):
-                made = _laid_out(marked, codes, place, width)
-                whole = text[: place.start] + made + text[place.end :]
+            marked, codes = _marked(parts, block, start, end, level)
+            for width in dict.fromkeys((block.width, 0)):
+                made = _laid_out(marked, codes, block, start, width)
+                whole = text[:start] + made + text[end:]
                 if essence(content(read_inline(whole, references))) == expected:
                     yield made
 
 
 def written_alt(new: Content, references: dict[str, Any]) -> Iterator[str]:
     """Yield ways to write the alternative text of an image."""
-    text = " ".join("".join(one if isinstance(one, str) else one.text for one in new).split())
     for level in (_PLAIN, _ESCAPED, _WHOLLY_ESCAPED):
-        made = _escaped(text, level)
+        parts = (_escaped(one, level) if isinstance(one, str) else one.text for one in new)
+        made = " ".join("".join(parts).split())
         image = f"![{made}](x)"
-        if alt_text(image, Item(0, len(image), image), references) == (2, 2 + len(made), text):
+        alt = alt_text(image, Item(0, len(image), image), references)
+        if alt is not None and alt[1] == 2 + len(made) and essence(alt[2]) == essence(new):
             yield made
 
 
@@ -89,13 +87,13 @@ def _remarked(parts: Content, text: Callable[[Code], str]) -> Content:
     )
 
 
-def _marked(parts: Content, place: Place, level: int) -> tuple[list[str], list[str]]:
+def _marked(parts: Content, block: Block, start: int, end: int, level: int) -> tuple[list[str], list[str]]:
     """The rows between hard breaks with marks for their codes, each as wide as its code, and the codes."""
     rows, codes = [""], list[str]()
     for one in parts:
         if isinstance(one, str):
             text = _escaped(re.sub(r"[\s\x00-\x02]+", _space, one), level)
-            rows[-1] += text if rows[-1] else _begun(text.lstrip(), place, first=len(rows) == 1)
+            rows[-1] += text if rows[-1] else _begun(text.lstrip(), block, start if len(rows) == 1 else 0)
             continue
         codes.append(one.text)
         if one.breaks and "\n" in one.text:
@@ -104,7 +102,7 @@ def _marked(parts: Content, place: Place, level: int) -> tuple[list[str], list[s
             first = "\x02" if one.text.startswith(_GLUED_CODES) else "\x00"
             rows[-1] += first + "\x01" * (columns(one.text) - 1)
     rows[-1] = rows[-1].rstrip()
-    if place.block.kind == "heading" and place.end == len(place.block.text):
+    if block.kind == "heading" and end == len(block.text):
         rows[-1] = _HEADING_END.sub(r"\\\g<0>", rows[-1])
     return rows, codes
 
@@ -125,26 +123,24 @@ def _escaped(text: str, level: int) -> str:
     return "".join(parts)
 
 
-def _begun(text: str, place: Place, first: bool) -> str:
-    """A text that begins a line, escaped if it would begin a block."""
-    begins = not first or place.start == 0 or place.block.text[place.start - 1] == "\n"
-    if place.block.kind != "paragraph" or not begins:
+def _begun(text: str, block: Block, start: int) -> str:
+    """A text that stands at a place of a block, escaped if it would begin another block there."""
+    begins = block.kind == "paragraph" and block.text[max(start - 1, 0) : start] in ("", "\n")
+    if not begins or (found := _LINE_START.match(text)) is None:
         return text
-    if not _LINE_START.match(text):
-        return text
-    return _LINE_START.sub(lambda found: rf"{found[2] or ''}\{found[1] or found[3]}", text, count=1)
+    return rf"{found[2] or ''}\{found[1] or found[3]}{text[found.end() :]}"
 
 
-def _laid_out(rows: list[str], codes: list[str], place: Place, width: int) -> str:
+def _laid_out(rows: list[str], codes: list[str], block: Block, start: int, width: int) -> str:
     """The rows with their codes in place of the marks, wrapped to a width unless it is 0."""
     left = iter(codes)
-    head = columns(place.block.prefix.expandtabs())
+    head = columns(block.prefix.expandtabs())
     found = ""
     for number, row in enumerate(rows):
         if number:
             found += next(left)
         if width:
-            before = place.block.text[: place.start].rpartition("\n")[2] if not number else ""
+            before = block.text[:start].rpartition("\n")[2] if not number else ""
             spans = wrap(row, width - head, columns(before), lambda piece: bool(_GLUED.match(piece)), spaced)
             row = "\n".join(row[start:end] for start, end in spans)
         found += _MARK.sub(lambda _: next(left), row)

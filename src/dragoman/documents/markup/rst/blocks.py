@@ -42,7 +42,9 @@ _INSIDE = frozenset(
     " role rst cmdoption var".split()
 )
 _CODE = frozenset("code-block sourcecode code literalinclude toctree csv-table".split())  # with a caption
-_READ_OPTIONS = frozenset(("alt", "caption", "description"))
+_READ_OPTIONS = frozenset(("alt", "caption", "description", "subtitle"))
+_TYPE = re.compile(r":(?:(?:r|var|kw)?type\b|default:)")  # fields of code
+_CARD = re.compile(r"\+{3,}|\^{3,}")  # where the foot or the head of a card ends
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,8 @@ class RstBlocks:
             return after
         if (mark := _FIELD.match(line) or _OPTION.match(line)) is not None:
             after = self._until(number + 1, end, col)
-            if self._fresh and mark.re is _FIELD and mark[1].lower() not in ("abstract", "dedication"):
+            about = self._fresh and mark.re is _FIELD and mark[1].lower() not in ("abstract", "dedication")
+            if about or _TYPE.match(line):
                 self._keep(number, after)
             else:
                 self._item(number, after, mark.end(), self._inner(number + 1, after, col + 1), depth)
@@ -170,7 +173,7 @@ class RstBlocks:
             if number + 2 < end and self._cols[after] >= 0 and self._line(number + 2) == line:
                 self._title(after, number)
                 return number + 3
-            if len(line) >= 4 and (after == end or self._cols[after] < 0):
+            if _CARD.fullmatch(line) or (len(line) >= 4 and (after == end or self._cols[after] < 0)):
                 self._keep(number, after)
                 return after
         return 0
@@ -197,8 +200,11 @@ class RstBlocks:
                 self._emit([number], line.partition(" : ")[0])
             self._body(number + 1, after, self._cols[number + 1], depth + 1)
             return after
-        while after < end and self._cols[after] == col:
+        while after < end and self._cols[after] == col and not _CARD.fullmatch(self._line(after)):
             after += 1
+        if self._in_glossary and after < end and self._cols[after] > col:  # terms of the same text
+            self._keep(number, after)
+            return after
         if (mark := _FROM.match(line)) is not None:
             self.structure.append((mark.group(),))
             self._begins[number] += mark.end()
