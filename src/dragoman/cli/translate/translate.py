@@ -186,7 +186,8 @@ def translate(
     check_applies(context, APPLIES, kind, hint=_INSTEAD[kind])
     guides.check()
     apart = ("model", "files", "output", "report", "quiet", "only_untranslated")
-    about = partial(made_from, context.params, models, files=FILE_OPTIONS, apart=apart)
+    options = {**context.params, "column": column or None}
+    about = partial(made_from, options, models, files=FILE_OPTIONS, apart=apart)
     if documents:
         tasks = plan_documents(names, output, format, column)
         if report is not None:
