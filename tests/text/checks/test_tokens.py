@@ -19,6 +19,24 @@ LOST = [
     ("The dog \U0001f600 sleeps", "Der Hund schläft", ["\U0001f600"]),
     ("Look at max_size in the garden of the dog", "Schau im Garten des Hundes", ["max_size"]),
     ("A Linux64-based B5-0045", "Ein System", ["Linux64", "B5-0045"]),
+    ("the .git folder, a .rej", "der Ordner git und .rej", [".git"]),
+    ("Go on [y/N]? [OPTION] d[SIZE]", "Weiter? [OPTION]", ["[", "["]),
+    ("[-]echo w[h]ile [t]he", "echo", ["["]),
+    ("one of {a,b}", "eins von a,b", ["{", "}"]),
+    ("u+rw and +FORMAT", "u rw und +FORMAT", ["+"]),
+    ("Use%, but 50%", "Nutzung, aber 50 %", ["%"]),
+    ("see refs/notes/ and origin/", "siehe setons/fer/ und origin/", ["refs/notes/"]),
+    ("OTP/2FA, pfx/p12 or .mo/.qm", "OTP2FA", ["/", "/", "/", "p12", ".mo", ".qm"]),
+    ("the tag \\pos", "das Tag pos", ["\\pos"]),
+    ("UTF-8, ISO-8859-1", "UTF8, iso-8859-1", ["UTF-8"]),
+    ("stages #2 and #3", "Stufen 2 und Nr. 3", ["#2"]),
+    ("see printf(1) and open(2)", "siehe printf(1)", ["open(2)"]),
+    ("same as -icanon", "wie icanon", ["-icanon"]),
+    ("-c needs text", "c braucht Text", ["-c"]),
+    ("path:content in a *.* list", "Pfad Inhalt", [":", "*", "*"]),
+    ("a ~ b;;c [y,n,q]", "a b", ["~", ";;", "y,n,q", "["]),
+    ("Wait 500ms, 1px wide", "500 ms warten, 1 xp breit", ["px"]),
+    ("MacOS", "SOcaM", ["MacOS"]),
 ]
 KEPT = [
     ("Tom's iPhone, and the NATO", "Toms iPhone, und die NATO"),
@@ -34,6 +52,13 @@ KEPT = [
     ("e.g. this, z.B. U.S.A. a.m.", "Dies"),
     ("MacArthur McDonald", "Mac Arthur"),
     ("A well-known on-line man", "Ein Mann"),
+    ("We -among them Jane- go, and he - it said -went", "Wir gehen"),
+    ("He said ...but it is 3/4, and/or he/she", "Nie"),
+    ("The only one [of all the dogs] barks", "Nur einer bellt"),
+    ("Tom (see 3:15) and a file(s)", "Tom und Dateien"),
+    ("The G-8, the mid-2007 and the under-21", "G8"),
+    ("song #1, #2, #3", "Lied Nr. 1, n° 2, Nummer 3"),
+    ("I paid $5 (50%) for a 10km run", "Ich"),
 ]
 
 

@@ -19,14 +19,23 @@ _COMPOUND = re.compile(r"\s+|(?<=[A-Za-z0-9])[-/;](?=[A-Za-z])")  # Linux-based;
 _NO_WORD = re.compile(
     r"^(?!(?:[A-Z]{2,3}\$|[ckmd]?m[23]$|\d+x\d+$))"  # US$5, km2, 4x4
     r"(?:.*(?:[A-Za-z]\d|\d(?![hHuU]\d)[A-Za-z]+\d"  # MP3; not 5th, 10km, 10h30
-    r"|(?<!Mc)(?<!Mac)(?<=[a-z])[A-Z]"  # iPhone
+    r"|(?<!Mc)(?<!Mac(?=[A-Z][a-z]))(?<=[a-z])[A-Z]"  # iPhone; not MacKay
     r"|[A-Za-z0-9]_[A-Za-z0-9]|[A-Za-z][@$%*~{}][A-Za-z0-9]|[A-Za-z](?:\+\+|\#)$"
-    r"|[A-Za-z0-9]{2}\.[a-z][a-z0-9]|//|::)|[@$%]+[A-Za-z_]|/[A-Za-z])"
+    r"|[A-Za-z0-9]{2}\.[a-z][a-z0-9]|//|::|[A-Z]{2}-\d)|[@$%]+[A-Za-z_]|/[A-Za-z])"
 )
 _SIGNS = re.compile(
-    r"(?<!\S)(?!<<|>>)(?=[^\s\w]*[&!:])[-=<>|&!:+*/~^\\]{2,}+(?!\S)"  # &&, !=
-    r"|[=<>|\\^]+|#(?!\d)|[\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff]"  # ->, a=b, x|y
+    r"(?<!\S)(?!<<|>>)(?=[^\s\w]*[&!:])[-=<>|&!:+*/~^\\]{2,}+(?!\S)|(?<!\S)~(?!\S)"  # &&, !=
+    r"|(?<!\w)\\[A-Za-z]\w*|[=<>|\\^{}]+|#\d*|;;|[\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff]"  # ->, a=b
+    r"|\[(?=\s*(?:[^\s\[\]]*\s*\](?![a-z])|[^\s\w\[\]]*\]))"  # [y/N], [-]x; not w[h]ile, [all of them]
+    r"|(?<![\w.)\]…])\.[a-z]\w*|\*(?=[.\w])|(?<=[.\w])\*"  # .git, *.x
+    r"|(?<![\w/.])[a-z]+(?:/[a-z]+)*/(?![\w/])|(?<=[A-Za-z])/(?=\d|\W|\Z|[a-z]\d)|(?<=\d)/(?=[A-Za-z])|/(?=\.[a-z])"
+    r"|(?<=[A-Za-z]):(?=[A-Za-z])|\+(?=[A-Za-z])|(?<=[A-Za-z])(?<!\+)\+(?!\+)|(?<=[A-Za-z])%"  # a:b, a+b, X%
+    r"|(?<![\w-])[a-z][\w-]{0,40}\(\d[a-z]?\)|(?<![\w,])[A-Za-z](?:,[A-Za-z]){2,}(?!\w)"  # open(2); y,n,q
+    r"|(?<=\d)(?:px|pt|r?em|v[hw]|ms|dpi|fps|[kMG]?Hz)(?![A-Za-z])"
 )
+_OPTION = re.compile(r"(?<![^\s\"'`|\[])-[A-Za-z]\w*(?![\w-])")  # -icanon, where no other dash has one space
+_DASH = re.compile(r"-(?!\S)|[–—]")
+_NUMBER = re.compile(r"\b[Nn](?:r|o|um\w{1,6})?[.°º\s]{1,2}(?=\d)|№\s?")
 _UNIT = re.compile(rf"(?:%[-+#0-9$.*]{{0,12}}l{{0,2}}[A-Za-z@]|\\}})({MEASURE})")
 _MNEMONIC = 4  # words of a label, in which "_" is an accelerator: "E_xit"
 _MOST = 100  # that are looked for inside of words
@@ -35,9 +44,11 @@ _MOST = 100  # that are looked for inside of words
 def lost_tokens(source: str, target: str) -> list[str]:
     """Return the tokens of the source that are no words and that the target has less often."""
     label = source.count("_") == 1 and source.strip()[:1].isupper() and len(source.split()) <= _MNEMONIC
-    lost = (_tokens(source) - _tokens(target)).keys()
+    target = _NUMBER.sub("#", target) if "#" in source else target
+    lost = _tokens(source) - _tokens(target)
     kept = [one for one in lost if not (label and "_" in one)][:_MOST]
-    return [one for one in kept for _ in range(_count(one, source) - _count(one, target))]
+    missing = {one: min(lost[one], _count(one, source) - _count(one, target)) for one in kept}
+    return [one for one in kept for _ in range(missing[one])]
 
 
 def lost_units(source: str, target: str, target_words: str) -> list[str]:
@@ -49,6 +60,7 @@ def lost_units(source: str, target: str, target_words: str) -> list[str]:
 
 def _tokens(text: str) -> Counter[str]:
     found = Counter(_SIGNS.findall(text))
+    found.update(() if _DASH.search(text) else _OPTION.findall(text))
     bare = (_OWNER.sub("", part.strip(_EDGES)).strip(_EDGES) for part in _COMPOUND.split(text))
     found.update(one for one in bare if _NO_WORD.match(one))
     return found
