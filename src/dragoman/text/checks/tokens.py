@@ -26,17 +26,21 @@ _NO_WORD = re.compile(
 _SIGNS = re.compile(
     r"(?<!\S)(?!<<|>>)(?=[^\s\w]*[&!:])[-=<>|&!:+*/~^\\]{2,}+(?!\S)|(?<!\S)~(?!\S)"  # &&, !=
     r"|(?<!\w)\\[A-Za-z]\w*|[=<>|\\^{}]+|#\d*|;;|[\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff]"  # ->, a=b
-    r"|\[(?=\s*(?:[^\s\[\]]*\s*\](?![a-z])|[^\s\w\[\]]*\]))"  # [y/N], [-]x; not w[h]ile, [all of them]
     r"|(?<![\w.)\]…])\.[a-z]\w*|\*(?=[.\w])|(?<=[.\w])\*"  # .git, *.x
     r"|(?<![\w/.])[a-z]+(?:/[a-z]+)*/(?![\w/])|(?<=[A-Za-z])/(?=\d|\W|\Z|[a-z]\d)|(?<=\d)/(?=[A-Za-z])|/(?=\.[a-z])"
     r"|(?<=[A-Za-z]):(?=[A-Za-z])|\+(?=[A-Za-z])|(?<=[A-Za-z])(?<!\+)\+(?!\+)|(?<=[A-Za-z])%"  # a:b, a+b, X%
+    r"|(?<!\w)\$(?=\s+[a-z]|\s*['\"])"
     r"|(?<![\w-])[a-z][\w-]{0,40}\(\d[a-z]?\)|(?<![\w,])[A-Za-z](?:,[A-Za-z]){2,}(?!\w)"  # open(2); y,n,q
     r"|(?<=\d)(?:px|pt|r?em|v[hw]|ms|dpi|fps|[kMG]?Hz)(?![A-Za-z])"
 )
+_BRACKETS = re.compile(  # [y/N], [-]x; not w[h]ile, [all of them]
+    r"\[(?=\s*(?:[^\s\[\]]*\s*\](?![a-z])|[^\s\w\[\]]*\]))"
+)
 _OPTION = re.compile(r"(?<![^\s\"'`|\[])-[A-Za-z]\w*(?![\w-])")  # -icanon, where no other dash has one space
-_DASH = re.compile(r"-(?!\S)|[–—]")
+_DASH = re.compile(r"(?<!-)-(?!\S)|[–—]")
 _NUMBER = re.compile(r"\b[Nn](?:r|o|um\w{1,6})?[.°º\s]{1,2}(?=\d)|№\s?")
 _UNIT = re.compile(rf"(?:%[-+#0-9$.*]{{0,12}}l{{0,2}}[A-Za-z@]|\\}})({MEASURE})")
+_WIDE = str.maketrans("（）", "()")
 _MNEMONIC = 4  # words of a label, in which "_" is an accelerator: "E_xit"
 _MOST = 100  # that are looked for inside of words
 
@@ -48,7 +52,7 @@ def lost_tokens(source: str, target: str) -> list[str]:
     lost = _tokens(source) - _tokens(target)
     kept = [one for one in lost if not (label and "_" in one)][:_MOST]
     missing = {one: min(lost[one], _count(one, source) - _count(one, target)) for one in kept}
-    return [one for one in kept for _ in range(missing[one])]
+    return [one for one in kept for _ in range(missing[one])] + _unbalanced(source, target)
 
 
 def lost_units(source: str, target: str, target_words: str) -> list[str]:
@@ -60,10 +64,19 @@ def lost_units(source: str, target: str, target_words: str) -> list[str]:
 
 def _tokens(text: str) -> Counter[str]:
     found = Counter(_SIGNS.findall(text))
+    found.update("[]" * len(_BRACKETS.findall(text)))
     found.update(() if _DASH.search(text) else _OPTION.findall(text))
     bare = (_OWNER.sub("", part.strip(_EDGES)).strip(_EDGES) for part in _COMPOUND.split(text))
     found.update(one for one in bare if _NO_WORD.match(one))
     return found
+
+
+def _unbalanced(source: str, target: str) -> list[str]:
+    """The round bracket that lacks its partner in the target, if each has one in the source."""
+    here, there = (text.translate(_WIDE) for text in (source, target))
+    opened, closed = there.count("("), there.count(")")
+    differ = opened != closed and 0 < here.count("(") == here.count(")")
+    return ["(" if opened < closed else ")"] if differ else []
 
 
 def _count(token: str, text: str) -> int:
