@@ -21,26 +21,35 @@ _NO_WORD = re.compile(
     r"(?:.*(?:[A-Za-z]\d|\d(?![hHuU]\d)[A-Za-z]+\d"  # MP3; not 5th, 10km, 10h30
     r"|(?<!Mc)(?<!Mac(?=[A-Z][a-z]))(?<=[a-z])[A-Z]"  # iPhone; not MacKay
     r"|[A-Za-z0-9]_[A-Za-z0-9]|[A-Za-z][@$%*~{}][A-Za-z0-9]|[A-Za-z](?:\+\+|\#)$"
-    r"|[A-Za-z0-9]{2}\.[a-z][a-z0-9]|//|::|[A-Z]{2}-\d)|[@$%]+[A-Za-z_]|/[A-Za-z])"
+    r"|[A-Za-z0-9]{2}\.[a-z][a-z0-9]|//|::|[A-Z]{2}(?:-\d|[+^](?!\d)))|[@$%]+[A-Za-z_]|/[A-Za-z]|[A-Za-z](?:,[A-Za-z]){2,}$)"
 )
+_PICTURES = r"\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff"  # and arrows
 _SIGNS = re.compile(
-    r"(?<!\S)(?!<<|>>)(?=[^\s\w]*[&!:])[-=<>|&!:+*/~^\\]{2,}+(?!\S)|(?<!\S)~(?!\S)"  # &&, !=
-    r"|(?<!\w)\\[A-Za-z]\w*|[=<>|\\^{}]+|#\d*|;;|[\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff]"  # ->, a=b
-    r"|(?<![\w.)\]…])\.[a-z]\w*|\*(?=[.\w])|(?<=[.\w])\*"  # .git, *.x
-    r"|(?<![\w/.])[a-z]+(?:/[a-z]+)*/(?![\w/])|(?<=[A-Za-z])/(?=\d|\W|\Z|[a-z]\d)|(?<=\d)/(?=[A-Za-z])|/(?=\.[a-z])"
-    r"|(?<=[A-Za-z]):(?=[A-Za-z])|\+(?=[A-Za-z])|(?<=[A-Za-z])(?<!\+)\+(?!\+)|(?<=[A-Za-z])%"  # a:b, a+b, X%
-    r"|(?<!\w)\$(?=\s+[a-z]|\s*['\"])"
-    r"|(?<![\w-])[a-z][\w-]{0,40}\(\d[a-z]?\)|(?<![\w,])[A-Za-z](?:,[A-Za-z]){2,}(?!\w)"  # open(2); y,n,q
-    r"|(?<=\d)(?:px|pt|r?em|v[hw]|ms|dpi|fps|[kMG]?Hz)(?![A-Za-z])"
+    rf"(?=[-=<>|&!:+*/~^\\{{}}#;.%${_PICTURES}])(?:"  # which makes it fast
+    r"(?<!\S)(?!<<|>>)(?=[^\s\w]*[&!:])[-=<>|&!:+*/~^\\]{2,}+(?!\S)|(?<!\S)~(?!\S)|;;"  # &&, !=
+    r"|(?<!\w)\\[A-Za-z]\w*|[=<>|\\^{}]+|#\d*|(?<![\w.)\]…])\.[a-z]\w*"  # \pos, ->, a=b, #2, .git
+    r"|(?<=[A-Za-z])(?::(?=[A-Za-z])|/(?=[\d\W]|\Z|[a-z]\d)|(?<!\+)\+(?!\+)|%)|\+(?=[A-Za-z])|(?<=\d)/(?=[A-Za-z])"
+    r"|/(?=\.[a-z])|\*(?=[.\w])|(?<=[.\w])\*|(?<!\w)\$(?=\s+[a-z]|\s*['\"])"
+    rf"|[{_PICTURES}])"
 )
+_NAMES = re.compile(
+    r"(?<![\w/.])[a-z]+(?:/[a-z]+)*/(?![\w/])|(?<![\w-])[a-z][\w-]{0,40}\(\d[a-z]?\)"
+)  # a/, b(2)
+_LETTERS = re.compile(r"(?<![\w.])[B-DF-HJ-NP-TV-Z]{3,}(?![\w.])")  # CSS: no word that is shouted
 _BRACKETS = re.compile(  # [y/N], [-]x; not w[h]ile, [all of them]
-    r"\[(?=\s*(?:[^\s\[\]]*\s*\](?![a-z])|[^\s\w\[\]]*\]))"
+    r"\[(?=\s*+(?:[^\s\[\]]*+\s*+\](?![a-z])|[^\s\w\[\]]*+\]))"
 )
-_OPTION = re.compile(r"(?<![^\s\"'`|\[])-[A-Za-z]\w*(?![\w-])")  # -icanon, where no other dash has one space
+_OPTION = re.compile(  # -icanon at the start or quoted, and -nt, but not the German "Wind und -wetter"
+    r"(?:(?<![^\n])|(?<=\s\s\s)|(?<=[\s(][\"'`|\[])|(?<=\A[\"'`|\[]))-[A-Za-z]\w*(?![\w-])"
+    r"|(?<=\s)-(?:[A-Za-z]{2}|\d)(?![\w-]|[.,]\d)"
+)
 _DASH = re.compile(r"(?<!-)-(?!\S)|[–—]")
 _NUMBER = re.compile(r"\b[Nn](?:r|o|um\w{1,6})?[.°º\s]{1,2}(?=\d)|№\s?")
-_UNIT = re.compile(rf"(?:%[-+#0-9$.*]{{0,12}}l{{0,2}}[A-Za-z@]|\\}})({MEASURE})")
+_UNIT = re.compile(
+    rf"(?:%[-+#0-9$.*]{{0,12}}l{{0,2}}[A-Za-z@]|\\}}|\d(?=px|pt|r?em|v[hw]|ms|dpi|fps|[kMG]?Hz))({MEASURE})"
+)
 _WIDE = str.maketrans("（）", "()")
+_LABEL = 5  # words: longer texts may have an abbreviation of their own language
 _MNEMONIC = 4  # words of a label, in which "_" is an accelerator: "E_xit"
 _MOST = 100  # that are looked for inside of words
 
@@ -56,7 +65,7 @@ def lost_tokens(source: str, target: str) -> list[str]:
 
 
 def lost_units(source: str, target: str, target_words: str) -> list[str]:
-    """Return the units behind placeholders, as in "%.1fkg", that the target lacks. "%.1f kg" has one."""
+    """Return the units, as in "%.1fkg" and "1px", that the target lacks. "%.1f kg" has one."""
     units = Counter(_UNIT.findall(source)) - Counter(_UNIT.findall(target))
     left = units.keys() - set(re.findall(r"[A-Za-zµ/]+", target_words))
     return [one for one in units if one in left]
@@ -66,7 +75,11 @@ def _tokens(text: str) -> Counter[str]:
     found = Counter(_SIGNS.findall(text))
     found.update("[]" * len(_BRACKETS.findall(text)))
     found.update(() if _DASH.search(text) else _OPTION.findall(text))
-    bare = (_OWNER.sub("", part.strip(_EDGES)).strip(_EDGES) for part in _COMPOUND.split(text))
+    found.update(_LETTERS.findall(text) if text.count(" ") < _LABEL else ())
+    found.update(_NAMES.findall(text) if "/" in text or "(" in text else ())
+    parts = (part.strip(_EDGES) for part in _COMPOUND.split(text))
+    odd = (part for part in parts if not (part.isalpha() and part[1:].islower()))
+    bare = (_OWNER.sub("", part).strip(_EDGES) for part in odd)
     found.update(one for one in bare if _NO_WORD.match(one))
     return found
 
@@ -81,5 +94,5 @@ def _unbalanced(source: str, target: str) -> list[str]:
 
 def _count(token: str, text: str) -> int:
     """How often a text has a token: a name also with other capitals, or without the s of its plural."""
-    name = token.casefold().removesuffix("s") if token[0].isupper() else ""
+    name = token.removesuffix("s").casefold() if token[0].isupper() else ""
     return text.casefold().count(name) if name else text.count(token)
