@@ -16,25 +16,29 @@ from dragoman.text.checks.placeholders import MEASURE
 _EDGES = ".,;:!?…'\"()[]{}«»“”„‟’‘‚‹›*-–—_&~¿¡。，、；：？！（）「」『』،؛؟"  # accelerators, too
 _OWNER = re.compile(r"['’]\w{0,2}$|^[dlDL]['’](?=\w)")
 _COMPOUND = re.compile(r"\s+|(?<=[A-Za-z0-9])[-/;](?=[A-Za-z])")  # Linux-based; not B5-0045
+_GENDER = r"(?:in|innen|[rnme])"  # German: Nutzer:innen, jede*r
 _NO_WORD = re.compile(
-    r"^(?!(?:[A-Z]{2,3}\$|[ckmd]?m[23]$|\d+x\d+$))"  # US$5, km2, 4x4
+    r"^(?!(?:[A-Z]{2,3}\$|[ckmd]?m[23]$|\d+x\d+$"  # US$5, km2, 4x4
+    rf"|\w+(?:Innen|[:*]{_GENDER})$))"
     r"(?:.*(?:[A-Za-z]\d|\d(?![hHuU]\d)[A-Za-z]+\d"  # MP3; not 5th, 10km, 10h30
     r"|(?<!Mc)(?<!Mac(?=[A-Z][a-z]))(?<=[a-z])[A-Z]"  # iPhone; not MacKay
     r"|[A-Za-z0-9]_[A-Za-z0-9]|[A-Za-z][@$%*~{}][A-Za-z0-9]|[A-Za-z](?:\+\+|\#)$"
-    r"|[A-Za-z0-9]{2}\.[a-z][a-z0-9]|//|::|[A-Z]{2}(?:-\d|[+^](?!\d)))|[@$%]+[A-Za-z_]|/[A-Za-z]|[A-Za-z](?:,[A-Za-z]){2,}$)"
+    r"|[A-Za-z0-9]{2}\.[a-z][a-z0-9]|//|::|[A-Z]{2}(?:-\d|[+^](?!\d)))"
+    r"|[@$%]+[A-Za-z_]|/[A-Za-z]|[A-Za-z](?:,[A-Za-z]){2,}$)"
 )
 _PICTURES = r"\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff"  # and arrows
 _SIGNS = re.compile(
     rf"(?=[-=<>|&!:+*/~^\\{{}}#;.%${_PICTURES}])(?:"  # which makes it fast
     r"(?<!\S)(?!<<|>>)(?=[^\s\w]*[&!:])[-=<>|&!:+*/~^\\]{2,}+(?!\S)|(?<!\S)~(?!\S)|;;"  # &&, !=
-    r"|(?<!\w)\\[A-Za-z]\w*|[=<>|\\^{}]+|#\d*|(?<![\w.)\]…])\.[a-z]\w*"  # \pos, ->, a=b, #2, .git
-    r"|(?<=[A-Za-z])(?::(?=[A-Za-z])|/(?=[\d\W]|\Z|[a-z]\d)|(?<!\+)\+(?!\+)|%)|\+(?=[A-Za-z])|(?<=\d)/(?=[A-Za-z])"
-    r"|/(?=\.[a-z])|\*(?=[.\w])|(?<=[.\w])\*|(?<!\w)\$(?=\s+[a-z]|\s*['\"])"
-    rf"|[{_PICTURES}])"
+    rf"|(?<!\w)\\[A-Za-z]\w*|[=<>|\\^{{}}]+|#\d*|[{_PICTURES}]"  # \pos, ->, a=b, #2
+    r"|(?<![\w.)\]…])\.[a-z]\w*|(?<!\w)\$(?=\s+[a-z]|\s*['\"])"  # .git
+    rf"|(?<=[A-Za-z]):(?!{_GENDER}\b)(?=[A-Za-z])|(?:\*(?=[.\w])|(?<=[.\w])\*)(?!{_GENDER}\b)"  # a:b, *.x
+    r"|\+(?=[A-Za-z])|(?<=[A-Za-z])(?:(?<!\+)\+(?!\+)|%)"  # a+b, X%
+    r"|(?<=[A-Za-z])/(?=[\d\W]|\Z|[a-z]\d)|(?<=\d)/(?=[A-Za-z])|/(?=\.[a-z]))"  # OTP/2FA; not and/or
 )
-_NAMES = re.compile(
+_NAMES = re.compile(  # refs/tags/, open(2)
     r"(?<![\w/.])[a-z]+(?:/[a-z]+)*/(?![\w/])|(?<![\w-])[a-z][\w-]{0,40}\(\d[a-z]?\)"
-)  # a/, b(2)
+)
 _LETTERS = re.compile(r"(?<![\w.])[B-DF-HJ-NP-TV-Z]{3,}(?![\w.])")  # CSS: no word that is shouted
 _BRACKETS = re.compile(  # [y/N], [-]x; not w[h]ile, [all of them]
     r"\[(?=\s*+(?:[^\s\[\]]*+\s*+\](?![a-z])|[^\s\w\[\]]*+\]))"
