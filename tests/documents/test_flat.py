@@ -40,7 +40,7 @@ def test_tabs_end_sentences_and_shortcuts_stay() -> None:
         "Name\tA dog": ["\t"],
         "Press Ctrl+Shift+Page Up, Alt-F4 or ⌘S, ⇧⌘Z.": ["Ctrl+Shift+Page Up", "Alt-F4", "⌘S", "⇧⌘Z"],
         "Press <Control>q or <Primary><Shift>F10 now": ["<Control>q", "<Primary><Shift>F10"],
-        "Zoom with Ctrl++ and Ctrl+-": ["Ctrl++", "Ctrl+-"],
+        "Zoom with Ctrl++ and CmdOrCtrl+-": ["Ctrl++", "CmdOrCtrl+-"],
         "Hit CTRL+o, <ctrl>o, Strg+O or ⌘+S, ⌥⌫": ["CTRL+o", "<ctrl>o", "Strg+O", "⌘+S", "⌥⌫"],
         "A Shift-free Control-panel, Alt and Home": [],
     }

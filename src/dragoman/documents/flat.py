@@ -21,7 +21,9 @@ _NAMED_KEY = (
     r"|Space|Enter|Return|Backspace|Plus|Minus"
 )
 _KEY = rf"(?:(?:{_NAMED_KEY}|[A-Za-z0-9])(?!\w)|[^\w\s\"'<>(){{}}])"
-_MODIFIER = r"(?i:Ctrl|Control|Strg|Alt|AltGr|Shift|Meta|Super|Win|Cmd|Command|Opt|Option|Primary|Fn)"
+_MODIFIER = (
+    r"(?i:(?:CmdOr)?Ctrl|Control|Strg|Alt|AltGr|Shift|Meta|Super|Win|Cmd|Command|Opt|Option|Primary|Fn)"
+)
 _KEYS = re.compile(
     rf"(?<![\w<+-])(?:(?:{_MODIFIER}[+-]){{1,5}}|(?:<{_MODIFIER}>){{1,5}}|(?:[⌘⇧⌥⌃][+-]?){{1,5}}){_KEY}"
     rf"|(?:(?<=\t)|(?<=\\t))(?:{_NAMED_KEY}|[A-Z])(?=\s*\Z)|(?P<tab>\t+|(?<!\b[A-Za-z]:)(?:\\[tn])+)"

@@ -69,6 +69,7 @@ FOUND: list[tuple[str, str, list[str]]] = [
     # Markup
     ('<b>x</b> <br/> <br /> <a href="x>y" class=\'b\'>', "tag",
      ["<b>", "</b>", "<br/>", "<br />", '<a href="x>y" class=\'b\'>']),
+    ("Use <!DOCTYPE html>", "tag", ["<!DOCTYPE html>"]),
     ("<0>x</0> <1/> <x id=1> <input disabled> <!-- no -->", "tag",
      ["<0>", "</0>", "<1/>", "<x id=1>", "<input disabled>", "<!-- no -->"]),
     ('<a href="{0}">x</a> <a href=\'%s\'> <a href="{{ u }}" b> <img src={x}/>', "tag",
@@ -130,10 +131,12 @@ FOUND: list[tuple[str, str, list[str]]] = [
     # Options, paths, words of programs
     ("Use --force, -v or --name=VALUE. (-x, --color[=WHEN])", "option",
      ["--force", "-v", "--name=VALUE", "-x", "--color[=WHEN]"]),
+    ("git -m/-F, --[no-]track, [-]echo or --word= and --y= \"a b\"", "option",
+     ["-m", "-F", "--[no-]track", "[-]echo", "--word=", "--y="]),
     ("See /etc/hosts, ~/.config/x, ./a, ../b and /tmp.", "path",
      ["/etc/hosts", "~/.config/x", "./a", "../b", "/tmp"]),
-    ("Open src/main.py, img/a.png, README.md or *.txt.", "path",
-     ["src/main.py", "img/a.png", "README.md", "*.txt"]),
+    ("Open src/main.py, img/a.png, README.md or *.txt, *.mov.", "path",
+     ["src/main.py", "img/a.png", "README.md", "*.txt", "*.mov"]),
     ("~/file", "path", ["~/file"]),
     ("YYYY-MM-DD HH:MM:SS dd.mm.yyyy yyyyMMdd HH:mm", "identifier",
      ["YYYY-MM-DD", "HH:MM:SS", "dd.mm.yyyy", "yyyyMMdd", "HH:mm"]),
