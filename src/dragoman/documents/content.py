@@ -93,7 +93,7 @@ def format_by_content(text: str) -> str | None:
     return next((name for mark, name in _FORMATS if mark.match(text)), None)
 
 
-def structure(text: str, *, pairs: bool) -> str:
+def structure_in(text: str, *, pairs: bool) -> str:
     """What a text with structure is that begins so, such as "YAML", or "" for plain text.
 
     `pairs` says whether it may be lines of `key: value`.

@@ -157,7 +157,7 @@ def document_format(path: Path, data: bytes) -> Format:
         return FORMATS[known]
     if named is not None:
         return named
-    if what := content.structure(text, pairs=not _LANGUAGE.fullmatch(suffix)):
+    if what := content.structure_in(text, pairs=not _LANGUAGE.fullmatch(suffix)):
         raise _refused(f"unknown format: {what}", suffix)
     return FORMATS["text"]
 

@@ -11,7 +11,7 @@ from dragoman.documents.accelerators import Menu, lost, take_out
 from dragoman.documents.checks import doubts
 from dragoman.documents.flat import Flat, as_written, flatten, parts, unflatten, with_found
 from dragoman.documents.messages.divided import Divided, whole_leaf
-from dragoman.documents.messages.icu import message_of
+from dragoman.documents.messages.icu import branches_of
 from dragoman.documents.messages.separated import separated
 from dragoman.documents.recall import offer, recall
 from dragoman.documents.segment import Code, Content, Document, Replacing, Result, Segment, Status, full_text
@@ -103,7 +103,7 @@ def translate_segments(
 def _divided(segment: Segment, languages: tuple[str, str]) -> Divided:
     """A segment as the texts that are translated on their own; most are one."""
     return (
-        message_of(segment, languages[1])
+        branches_of(segment, languages[1])
         or separated(segment, languages)
         or Divided(segment, [whole_leaf(segment)])
     )

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pyicumessageformat import Parser
 
 from dragoman.documents.formats import Languages, format_named
-from dragoman.documents.messages.icu import message_of, quote_icu
+from dragoman.documents.messages.icu import branches_of, quote_icu
 from dragoman.documents.segment import Code, Content, Result, Segment, full_text
 from dragoman.documents.translate import translate_document, translate_segments
 from dragoman.translation.memory.store import TranslationMemory
@@ -180,7 +180,7 @@ def test_what_cannot_be_divided_is_one_text_and_marked(text: str) -> None:
     ],
 )
 def test_other_text_with_braces_is_no_message(text: str) -> None:
-    assert message_of(Segment((text,), "1"), "de") is None
+    assert branches_of(Segment((text,), "1"), "de") is None
 
 
 @pytest.mark.parametrize(
@@ -369,11 +369,12 @@ def test_a_hostile_translator_breaks_no_message(seed: int) -> None:
 LITERALS = st.text(st.sampled_from("ab '{}#|"), max_size=12)
 
 
+@example("a''a", False)
 @given(LITERALS, st.booleans())
 def test_a_quoted_text_is_read_as_it_is(text: str, in_plural: bool) -> None:
     kind = "plural" if in_plural else "select"
     quoted = quote_icu(text, in_plural=in_plural, doubled=True)
-    message = message_of(Segment((f"{{n, {kind}, other {{{quoted}}}}}",), "1"), "ja")
+    message = branches_of(Segment((f"{{n, {kind}, other {{{quoted}}}}}",), "1"), "ja")
     assert message is not None
     (leaf,) = message.segments
     assert leaf.source == ((text,) if text else ())
@@ -385,7 +386,7 @@ def test_a_quoted_text_is_read_as_it_is(text: str, in_plural: bool) -> None:
 @given(st.text(st.sampled_from("{}',#n plurao=1|<"), max_size=40) | st.text(max_size=20))
 def test_any_text_is_kept(text: str) -> None:
     for flags in ((), ("java-format",), ("icu-format",)):
-        divided = message_of(Segment((text,), "1", flags=flags), "pl")
+        divided = branches_of(Segment((text,), "1", flags=flags), "pl")
         if divided is not None:
             same = divided.joined([Result(one.source) for one in divided.segments])
             assert full_text(same.content) == text
@@ -404,4 +405,4 @@ def test_long_strings_take_no_time() -> None:
         "{n, plural, other {a}}" * 5_000,
         "{a}" * 20_000 + "{n, plural, other {a}}",
     ):
-        message_of(Segment((text,), "1"), "de")
+        branches_of(Segment((text,), "1"), "de")

@@ -62,7 +62,7 @@ def filed(block: Block, edit: Edit) -> Edit:
 
 
 @dataclass
-class Change:
+class Rewriting:
     """The ways to write changed segments, the best first, and the one that is tried."""
 
     segments: list[Segment]
@@ -76,18 +76,18 @@ class Change:
 
 
 def accepted(
-    text: str, structure: Callable[[str], object], changes: Sequence[Change]
+    text: str, structure: Callable[[str], object], changes: Sequence[Rewriting]
 ) -> tuple[list[Edit], list[Segment]]:
     """Return the edits after which a text has the same structure, and the segments that they do not write."""
     before, checks = structure(text), 0
 
-    def fits(some: Sequence[Change]) -> bool:
+    def fits(some: Sequence[Rewriting]) -> bool:
         nonlocal checks
         checks += 1
         edits = [edit for change in some for edit in change.edits]
         return checks <= _MOST_CHECKS and structure(apply(text, edits)) == before
 
-    def fitting(some: Sequence[Change], given: Sequence[Change]) -> list[Change]:
+    def fitting(some: Sequence[Rewriting], given: Sequence[Rewriting]) -> list[Rewriting]:
         """Those that fit, given others. Halves the list until each one fits."""
         if not some or fits([*given, *some]):
             return [*some]

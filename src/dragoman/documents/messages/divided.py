@@ -21,7 +21,7 @@ class Leaf:
     write: Callable[[Content], Content | None] = field(compare=False)  # None: it would change the structure
 
 
-class Marked:
+class CodedText:
     """The content of a segment as one text, with a sign for each code."""
 
     def __init__(self, content: Content) -> None:

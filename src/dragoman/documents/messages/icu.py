@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 
-from dragoman.documents.messages.divided import CODE, Divided, Leaf, Marked, whole_leaf
+from dragoman.documents.messages.divided import CODE, CodedText, Divided, Leaf, whole_leaf
 from dragoman.documents.plural_rules import CATEGORIES, another_one, categories_of
 from dragoman.documents.segment import Code, Content, Segment, full_text, merged
 from dragoman.text.checks.placeholders import find_placeholders, has_language
@@ -27,7 +27,9 @@ _SELECTOR = re.compile(r"\s*(?P<selector>=\d+|[\w-]+)\s*\{")
 _LIMIT = re.compile(r"(?P<selector>\s*(?:-?\d+(?:\.\d*)?|-?∞)\s*)[#<\u2264]")
 _PLURALS = ("plural", "selectordinal")
 _LITERAL = re.compile(rf"[^'{{}}#|<\u2264{CODE}]+")
-_APOSTROPHE = re.compile(r"\A'+|'+(?=[{}#|<>]|\Z)")  # would end a quote, or begin one
+_APOSTROPHE = re.compile(
+    r"\A'+|'{2,}|'+(?=[{}#|<>]|\Z)"
+)  # would end a quote, begin one, or be one apostrophe
 _CLOSE = re.compile(r"\s*\}")
 _QUOTED = re.compile(r"'((?:[^']|'')*+)(?:'|\Z)")
 _BRACE = re.compile(r"'[^']*'|[{}]")
@@ -50,7 +52,7 @@ class _Unwritable(ValueError):
     """A message whose branches cannot be translated on their own."""
 
 
-class Kept(Code):
+class KeptArgument(Code):
     """An argument of a message. It goes back as text."""
 
 
@@ -75,12 +77,12 @@ class _Part:
     branches: list[_Branch] = field(default_factory=list)
 
 
-def message_of(segment: Segment, language: str) -> Divided | None:
+def branches_of(segment: Segment, language: str) -> Divided | None:
     """Return a segment as a message, or None if it is other text. One that cannot be read has a doubt."""
     flagged = not {"icu-format", "java-format"}.isdisjoint(segment.flags)
     if not flagged and not any(_BRANCHES.search(one) for one in segment.source if isinstance(one, str)):
         return None
-    marked = Marked(segment.source)
+    marked = CodedText(segment.source)
     message = _Message(marked, language, segment.flags)
     parts: list[_Part] | None = None
     with contextlib.suppress(_Malformed):
@@ -102,7 +104,7 @@ def message_of(segment: Segment, language: str) -> Divided | None:
 
 def arguments_of(content: Content) -> frozenset[tuple[str, str]] | None:
     """The arguments of a message with their kinds, or None for other text."""
-    marked = Marked(content)
+    marked = CodedText(content)
     try:
         parts, _ = _Message(marked, "", ()).parse(0, 0)
     except _Malformed:
@@ -136,7 +138,7 @@ def quote_icu(text: str, *, in_plural: bool, doubled: bool) -> str:
 class _Message:
     """A message that is read, and then divided."""
 
-    def __init__(self, marked: Marked, language: str, flags: tuple[str, ...]) -> None:
+    def __init__(self, marked: CodedText, language: str, flags: tuple[str, ...]) -> None:
         self._marked, self._text, self._language = marked, marked.text, language
         self._doubled = "java-format" in flags or "''" in self._text
         self._quotes = not _ANGULAR.match(self._text)
@@ -331,7 +333,7 @@ class _Message:
                 raise _Unwritable
             raw = (f"{{{part.name}, number}}",)
         self._raws[full_text(raw)] = raw
-        return Kept(full_text(raw), "placeholder")
+        return KeptArgument(full_text(raw), "placeholder")
 
     def _raws_of(self, parts: Sequence[_Part]) -> Iterator[str | Code]:
         for part in parts:
@@ -342,10 +344,10 @@ class _Message:
         kind, items = inside.kind if inside else "", list[str | Code]()
         forbidden = "[{}|#<\u2264]" if kind == "choice" else "[{}]" if not self._quotes else r"(?!)"
         for one in content:
-            if isinstance(one, Kept) and kind == "choice" and re.search("[|#<\u2264]", one.text):
+            if isinstance(one, KeptArgument) and kind == "choice" and re.search("[|#<\u2264]", one.text):
                 return None
             if isinstance(one, Code):
-                items += self._raws[one.text] if isinstance(one, Kept) else (one,)
+                items += self._raws[one.text] if isinstance(one, KeptArgument) else (one,)
             elif re.search(forbidden, one):
                 return None
             elif kind == "choice":

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from dragoman.base.languages import base
-from dragoman.documents.messages.divided import Divided, Leaf, Marked
+from dragoman.documents.messages.divided import CodedText, Divided, Leaf
 from dragoman.documents.plural_rules import plurals_of
 from dragoman.documents.segment import Code, Content, Segment, full_text, text_of
 from dragoman.text.checks.placeholders import find_placeholders, has_language, mask
@@ -42,7 +42,7 @@ class _Text(NamedTuple):
 
 def separated(segment: Segment, languages: tuple[str, str]) -> Divided | None:
     """Return a segment as texts between separators, or None if it is one text."""
-    marked = Marked(segment.source)
+    marked = CodedText(segment.source)
     if not marked.is_clean or "|" not in marked.text:
         return None
     covered = mask(marked.text, [(one.start, one.end) for one in find_placeholders(marked.text)])
@@ -76,7 +76,7 @@ def separated(segment: Segment, languages: tuple[str, str]) -> Divided | None:
     return Divided(segment, pieces, doubts)
 
 
-def _text(marked: Marked, start: int, at: int, end: int, prefixes: re.Pattern[str]) -> _Text:
+def _text(marked: CodedText, start: int, at: int, end: int, prefixes: re.Pattern[str]) -> _Text:
     prefix = found[0] if (found := prefixes.match(marked.text, at, end)) else ""
     body = marked.raw(at + len(prefix), end)
     return _Text(marked.raw(start, at), prefix, body, text_of(body))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from dragoman.documents.edits import Decoded, Edit, apply, decode_file
 from dragoman.documents.formats import Languages
-from dragoman.documents.markup.block import Block, Change, accepted, filed
+from dragoman.documents.markup.block import Block, Rewriting, accepted, filed
 from dragoman.documents.markup.html.html import Html
 from dragoman.documents.markup.inline import Item, content, core_of, has_words
 from dragoman.documents.markup.lines import lines
@@ -75,10 +75,10 @@ class Markdown:
         changes = [change for one in self._texts for change in self._changes(one, new)]
         for value, result in zip(self._front, results, strict=False):
             if edits := list(value.edits(text, [result])):
-                changes.append(Change(value.segments, iter([edits])))
+                changes.append(Rewriting(value.segments, iter([edits])))
         for number, written, edit in self._html.edits(new):
             way = [filed(self._parsed.blocks[number], edit)]
-            changes.append(Change([span.segment for span in written], iter([way])))
+            changes.append(Rewriting([span.segment for span in written], iter([way])))
         edits, self.kept = accepted(text, lambda new: read_blocks(new).structure, changes)
         return self._decoded.encode(apply(text, edits))
 
@@ -114,7 +114,7 @@ class Markdown:
     def _where(self, place: int) -> str:
         return f"line {bisect_right(self._starts, place)}"
 
-    def _changes(self, one: _Texts, new: dict[int, Content]) -> Iterator[Change]:
+    def _changes(self, one: _Texts, new: dict[int, Content]) -> Iterator[Rewriting]:
         """The changes of a block. Those inside codes are part of the change of the text around them."""
         main = one.main if id(one.main) in new else None
         inner, written = [], []
@@ -126,10 +126,10 @@ class Markdown:
                 inner.append(ways[0])
                 written.append(span.segment)
             else:
-                yield Change([span.segment], iter([[filed(one.block, edit)] for edit in ways]))
+                yield Rewriting([span.segment], iter([[filed(one.block, edit)] for edit in ways]))
         if main is not None:
             parts = updated(one.block.text, main, new[id(main)], inner)
-            yield Change([main.segment, *written], self._ways(one.block, main, parts))
+            yield Rewriting([main.segment, *written], self._ways(one.block, main, parts))
 
     def _ways(self, block: Block, span: Span, parts: Content) -> Iterator[list[Edit]]:
         for text in ways_to_write(parts, block, span.start, span.end, self._parsed.references):

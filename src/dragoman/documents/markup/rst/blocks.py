@@ -9,7 +9,7 @@ from typing import Literal
 
 from dragoman.documents.markup.block import Block, block_of
 from dragoman.documents.markup.lines import TextLine, lines
-from dragoman.documents.markup.rst.tables import SIMPLE, Table, read_table
+from dragoman.documents.markup.rst.tables import SIMPLE, RstTable, read_rst_table
 from dragoman.text.width import columns
 
 _DEEPEST = 40  # blocks inside each other; deeper ones stay
@@ -60,7 +60,7 @@ class Title:
 class TableBlock:
     """A table and its lines, behind the marks of the blocks around it."""
 
-    table: Table
+    table: RstTable
     line: int
     start: int
     end: int
@@ -321,7 +321,7 @@ class RstBlocks:
         self._fresh = False
         inset = self._begins[number] - self._rows[number].start
         rows = [self._text[row.start : row.end][inset:].rstrip() for row in self._rows[number:end]]
-        table = read_table(rows)
+        table = read_rst_table(rows)
         if table is None:
             self._keep(number, end)
             return

@@ -67,7 +67,7 @@ def _forms() -> tuple[re.Pattern[str], dict[str, re.Pattern[str]]]:
     return start, ends
 
 
-def read_inline(text: str, shared: frozenset[str] = frozenset()) -> list[Item]:
+def read_rst_inline(text: str, shared: frozenset[str] = frozenset()) -> list[Item]:
     """The items of a text. References with names that are `shared` are codes as a whole."""
     start, ends = _forms()
     found: list[Item] = []
@@ -107,7 +107,7 @@ def _marked(text: str, start: re.Match[str], end: re.Match[str], shared: frozens
     elif mark == "`":
         name = " ".join(text[first:last].split())
         kept = close not in ("`_", "`__") or (
-            close == "`_" and name_of(target["text"] if target else "") in shared
+            close == "`_" and target_name(target["text"] if target else "") in shared
         )
         if close == "`_" and not target and not kept:  # the name of a target, which stays
             kept, tail = "\\" in name, f" <{name}_>`__"
@@ -133,15 +133,17 @@ def unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda found: found[1] or "", text)
 
 
-def name_of(text: str) -> str:
+def target_name(text: str) -> str:
     """The name of a target, by which references find it."""
     return " ".join(unescaped(text).lower().split())
 
 
-def ways_to_write(new: Content, block: Block, start: int, end: int, shared: frozenset[str]) -> Iterator[str]:
+def ways_to_write_rst(
+    new: Content, block: Block, start: int, end: int, shared: frozenset[str]
+) -> Iterator[str]:
     """Yield ways to write a content as block.text[start:end], the plainest first. Each is read back."""
     text = block.text
-    items = read_inline(text, shared)
+    items = read_rst_inline(text, shared)
     before = content([item for item in items if item.end <= start])
     cut = [item if item.start >= end else Item(end, item.end, text[end : item.end]) for item in items]
     after = content([item for item in cut if item.end > end])
@@ -151,7 +153,7 @@ def ways_to_write(new: Content, block: Block, start: int, end: int, shared: froz
         for level in (_PLAIN, _ESCAPED, _WHOLLY_ESCAPED):
             for width in dict.fromkeys((block.width, 0)):
                 made = _laid_out(parts, block, start, end, level, width)
-                if essence(content(read_inline(text[:start] + made + text[end:], shared))) == expected:
+                if essence(content(read_rst_inline(text[:start] + made + text[end:], shared))) == expected:
                     yield made
 
 

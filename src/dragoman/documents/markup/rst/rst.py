@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 from dragoman.documents.edits import Decoded, Edit, apply, decode_file
 from dragoman.documents.formats import Languages
-from dragoman.documents.markup.block import Block, Change, accepted, filed
+from dragoman.documents.markup.block import Block, Rewriting, accepted, filed
 from dragoman.documents.markup.inline import content, core_of, has_words
 from dragoman.documents.markup.lines import lines
 from dragoman.documents.markup.rst.blocks import RstBlocks, TableBlock
-from dragoman.documents.markup.rst.inline import NAME, name_of, read_inline, ways_to_write
+from dragoman.documents.markup.rst.inline import NAME, read_rst_inline, target_name, ways_to_write_rst
 from dragoman.documents.segment import Content, Result, Segment, changed, dealt, full_text, text_of
 from dragoman.text.width import columns
 
@@ -82,16 +82,16 @@ class RstText:
             return (" ".join(block.text.split()),), 0, len(block.text)
         last = block.place(len(block.text) - 1) + 1
         shown = block.text[:-1] if self._text.startswith(":", last) else block.text  # a colon of "::"
-        items = core_of(read_inline(shown, self._shared), shown)
+        items = core_of(read_rst_inline(shown, self._shared), shown)
         return (content(items), items[0].start, items[-1].end) if items else ((), 0, 0)
 
     def rendered(self, results: Sequence[Result | None]) -> str:
         """The text with these translations."""
-        changes, kept = list[Change](), list[Segment]()
+        changes, kept = list[Rewriting](), list[Segment]()
         for part, own in dealt(self._parts, results):
             if isinstance(part, _Text):
                 if (new := changed(part.segment, own[0])) is not None:
-                    changes.append(Change([part.segment], self._ways(part, new)))
+                    changes.append(Rewriting([part.segment], self._ways(part, new)))
                 continue
             left = iter(own)
             cells = [cell.rendered([next(left) for _ in cell.segments]) for cell in part.cells]
@@ -100,7 +100,7 @@ class RstText:
                 block = part.block
                 made = (block.line_end + block.prefix).join(block.table.drawn(iter(cells)))
                 segments = [segment for cell in part.cells for segment in cell.segments]
-                changes.append(Change(segments, iter([[Edit(block.start, block.end, made)]])))
+                changes.append(Rewriting(segments, iter([[Edit(block.start, block.end, made)]])))
         edits, left_out = accepted(self._text, lambda text: RstBlocks(text).structure, changes)
         self.kept = kept + left_out
         return apply(self._text, edits)
@@ -111,7 +111,7 @@ class RstText:
         if block.kind == "plain":
             yield [filed(block, Edit(0, part.end, " ".join(full_text(new).split())))]
             return
-        for made in ways_to_write(new, block, part.start, part.end, self._shared):
+        for made in ways_to_write_rst(new, block, part.start, part.end, self._shared):
             edits = [filed(block, Edit(part.start, part.end, made))]
             if title is not None:
                 whole = block.text[: part.start] + made + block.text[part.end :]
@@ -120,7 +120,7 @@ class RstText:
                     longer = line + line[0] * (columns(whole) + title.inset - len(line))
                     edits.append(Edit(row.start, row.start + len(line), longer))
                 name = text_of(part.segment.source).replace("``", "")
-                if name_of(name) in self._shared - self._defined:  # a reference by the old title
+                if target_name(name) in self._shared - self._defined:  # a reference by the old title
                     simple = _SIMPLE_NAME.fullmatch(name) is not None
                     target = f".. _{name}:" if simple else f".. _`{name}`:"
                     row = title.over or replace(title.under, start=block.place(0))
@@ -135,8 +135,8 @@ class Rst:
     def __init__(self, decoded: Decoded) -> None:
         self.kept: list[Segment] = []
         self._decoded = decoded
-        names = [name_of(found[found.lastindex or 0]) for found in _REFERENCE.finditer(decoded.text)]
-        defined = [name_of(found[1].strip("`")) for found in _DEFINED.finditer(decoded.text)]
+        names = [target_name(found[found.lastindex or 0]) for found in _REFERENCE.finditer(decoded.text)]
+        defined = [target_name(found[1].strip("`")) for found in _DEFINED.finditer(decoded.text)]
         self._text = RstText(decoded.text, 1, frozenset(names), frozenset(defined))
         self.segments = self._text.segments
 

@@ -14,7 +14,7 @@ SIMPLE = re.compile(r"=+(?: +=+)+")
 
 
 @dataclass(frozen=True)
-class Table:
+class RstTable:
     """A table without cells that span others. A border is its sign, a row the text of each cell."""
 
     grid: bool
@@ -46,7 +46,7 @@ class Table:
         return "".join(part + " " * gap for part, gap in zip(parts, [*gaps, 0], strict=True))
 
 
-def read_table(lines: Sequence[str]) -> Table | None:
+def read_rst_table(lines: Sequence[str]) -> RstTable | None:
     """Read a table, or return None if its cells span others or cross its columns."""
     padded = [
         re.sub(r"[^\x00-\u10ff]", lambda char: char.group() + "\0" * (_width(char.group()) - 1), line)
@@ -84,7 +84,7 @@ def read_table(lines: Sequence[str]) -> Table | None:
                 cell.append(part.rstrip().replace("\0", ""))
         else:
             rows.append([[part.rstrip().replace("\0", "")] for part in parts])
-    return Table(
+    return RstTable(
         grid, cuts, [one if isinstance(one, str) else ["\n".join(cell) for cell in one] for one in rows]
     )
 
