@@ -93,6 +93,12 @@ def upper(text: str | bytes, *columns: str) -> str:
         ("key,en\na,one\n", "key,en\na,ONE\n"),
         ("text\none\ntwo\n", "text\nONE\nTWO\n"),
         ("One.\ntwo\n", "ONE.\nTWO\n"),
+        ("key|en|de\na|one, or two|\n", "key|en|de\na|one, or two|ONE, OR TWO\n"),
+        (
+            "Type,Field,Default content,Translated content\na,b,one,\n",
+            "Type,Field,Default content,Translated content\na,b,one,ONE\n",
+        ),
+        ("Key,SourceString\na,one\n", "Key,SourceString\na,ONE\n"),
         ("sep=;\nkey;en\na;one, two\n", "sep=;\nkey;en\na;ONE, TWO\n"),
         ("\ufeffkey,en\r\na,one\r\n", "\ufeffkey,en\r\na,ONE\r\n"),
     ],
@@ -133,6 +139,24 @@ def test_without_a_known_column_they_are_listed() -> None:
         with pytest.raises(DataError, match=message) as error:
             read(table, *columns)
         assert "--column: 1 " in str(error.value.hint)
+
+
+def test_a_title_above_a_table_is_refused() -> None:
+    """Else its keys would be translated. One column with commas in it is read."""
+    for title in ("Texts of the shop", "# made by a program"):
+        with pytest.raises(DataError, match="line 2: 3 cells, but 1 in the first row"):
+            read(f"{title}\nkey,en,de\na,One,\n")
+    for column in ("text\nOne, two\nThree, four\n", "One.\nTwo, three\n", 'One\n"Two, three"\nFour\n'):
+        assert upper(column).replace('"', "") == column.upper().replace('"', "").replace("TEXT", "text")
+
+
+def test_a_text_that_is_not_translated_leaves_its_translation_empty() -> None:
+    """Else the next command would take the copy for the work of a person."""
+    new, _, counts = translate_document(
+        cast("Translator", Pretend(lambda word: "")), read("key,en,de\na,One boat,\nb,5,\n")
+    )
+    assert new == b"key,en,de\na,One boat,\nb,5,5\n"
+    assert (counts.left_out, counts.doubtful) == (1, 1)
 
 
 def test_people_s_translations_stay_and_the_key_is_the_context() -> None:

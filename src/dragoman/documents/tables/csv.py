@@ -19,7 +19,7 @@ from dragoman.documents.segment import (
     merged,
     translation_of,
 )
-from dragoman.documents.tables.rows import Cell, Table, read_table
+from dragoman.documents.tables.rows import Cell, Table, check_alone, read_table
 from dragoman.text.corpora.languages import SOURCES, TARGETS, of_column
 
 # A language behind or before the rest of a name: "title_en", "Title (en-US)", "English title".
@@ -32,6 +32,11 @@ _OWN_NAMES = dict(
     "português=pt dansk=da suomi=fi čeština=cs magyar=hu română=ro türkçe=tr русский=ru українська=uk "
     "svenska=sv ελληνικά=el 中文=zh 日本語=ja 한국어=ko العربية=ar עברית=he हिन्दी=hi".split()
 )
+_ROLES = {  # of Shopify and Unreal
+    "default content": "source",
+    "translated content": "target",
+    "sourcestring": "source",
+}
 _KEYS = ("key", "id", "identifier", "sku")
 _WORDS = frozenset(  # of names of columns
     "answer author body caption category code comment comments content context date description email "
@@ -73,8 +78,10 @@ class TableDocument:
         self.kept = []
         for segment, (cell, source), result in zip(self.segments, self._cells, results, strict=True):
             new = full_text(result.content) if result else None
-            if new is None or new == self._table.value(cell):
+            if result is None or new is None or new == self._table.value(cell):
                 continue
+            if cell != source and any(one.startswith("not translated") for one in result.doubts):
+                continue  # so that the next time it is filled
             written = self._table.written(new, cell, source)
             if written is None:
                 self.kept.append(segment)
@@ -107,6 +114,8 @@ def parse(data: bytes, languages: Languages, columns: Sequence[str] = ()) -> Tab
     headed = _is_head(names) or (not columns and bool(chosen)) or not all(map(str.isdecimal, columns))
     if not chosen and len(names) == 1:
         chosen = [0]
+        if not headed:
+            check_alone(table)
     if not chosen:
         raise DataError(
             f"line 1: none of {len(names)} columns is known to be in {language_name(languages.source)}",
@@ -133,7 +142,7 @@ def _content(text: str) -> Content:
 def _sides(names: Sequence[str], languages: Languages) -> Iterator[tuple[str, str, str]]:
     """For each column: whether it is source or target, the name without that, and its language as written."""
     for name in names:
-        role, rest = of_column(name)
+        role, rest = of_column(_ROLES.get(name.casefold(), name))
         side = "source" if role in SOURCES else "target" if role in TARGETS else ""
         for found in (None, _BEHIND.fullmatch(name), _BEFORE.fullmatch(name)):
             tag, base = (found["tag"], of_column(found["rest"])[1]) if found else (rest, "")
