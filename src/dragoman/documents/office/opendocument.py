@@ -122,7 +122,10 @@ def _part(name: str, decoded: Decoded, root: Element, where: str) -> XmlPart:
         if passage and one.start in repeating:
             _repeat(decoded.text, passage, repeating[one.start])
         passages += [passage] if passage else []
-    return XmlPart(name, decoded, passages)
+    for one in root.walk(skipped):
+        if one.name in ("help-message", "error-message"):  # for a cell
+            passages += attribute_passages(decoded.text, one, {"title": None}, f"{where}{one.name}")
+    return XmlPart(name, decoded, sorted(passages, key=lambda one: one.start))
 
 
 def _repeat(text: str, passage: Passage, cell: Element) -> None:
