@@ -91,6 +91,7 @@ def upper(text: str | bytes, *columns: str) -> str:
             "name_en,text_en,name_de,text_de\none,two,ONE,zwei\n",
         ),
         ("key,en\na,one\n", "key,en\na,ONE\n"),
+        ("id,en,no\n1,one,5\n", "id,en,no\n1,ONE,5\n"),
         ("text\none\ntwo\n", "text\nONE\nTWO\n"),
         ("One.\ntwo\n", "ONE.\nTWO\n"),
         ("key|en|de\na|one, or two|\n", "key|en|de\na|one, or two|ONE, OR TWO\n"),
@@ -133,12 +134,15 @@ def test_without_a_known_column_they_are_listed() -> None:
     for table, columns, message in (
         ("sku,word\n1,one\n", (), "line 1: none of 2 columns is known to be in English"),
         ("key,de\n1,eins\n", (), "line 1: none of 2 columns"),
+        ("key,en,fr\na,one,\n", (), "line 1: no column is in German"),
+        ("English,Polish\none,\n", (), "line 1: no column is in German"),
         ("sku,word\n1,one\n", ("title",), "line 1: no column 'title'"),
         ("sku,word\n1,one\n", ("3",), "line 1: no column '3'"),
     ):
         with pytest.raises(DataError, match=message) as error:
             read(table, *columns)
-        assert "--column: 1 " in str(error.value.hint)
+        assert "--column" in str(error.value.hint)
+        assert ": 1 " in str(error.value.hint)
 
 
 def test_a_title_above_a_table_is_refused() -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from dragoman.base.errors import DataError
-from dragoman.base.languages import closest, language_name, same
+from dragoman.base.languages import canonical, closest, language_name, same
 from dragoman.documents.edits import Decoded, Edit, Lines, apply, decode_file
 from dragoman.documents.formats import Languages
 from dragoman.documents.segment import (
@@ -40,7 +40,7 @@ _ROLES = {  # of Shopify and Unreal
 _KEYS = ("key", "id", "identifier", "sku")
 _WORDS = frozenset(  # of names of columns
     "answer author body caption category code comment comments content context date description email "
-    "group handle html id identifier key label lang language location message msg msgid msgstr name notes "
+    "group handle html id identifier key label lang language location message msg msgid msgstr name no notes "
     "note number original price product question segment sentence sku slug source src status string subject "
     "summary tag tags target term text tgt title topic translation trg type url value".split()
 )
@@ -121,12 +121,25 @@ def parse(data: bytes, languages: Languages, columns: Sequence[str] = ()) -> Tab
             f"line 1: none of {len(names)} columns is known to be in {language_name(languages.source)}",
             hint=f"choose one with --column: {_listed(names)}",
         )
+    if not columns and not targets and sum(map(_is_language, names)) > 1:
+        raise DataError(
+            f"line 1: no column is in {language_name(languages.target)}",
+            hint=f"add one named {languages.target}, or choose with --column what is translated in place: "
+            + _listed(names),
+        )
     pairs = dict[int, int | None]()
     for one in chosen:
         alone = len(chosen) == 1 and not targets.get(sides[one][1])  # "word,de"
         target = targets.get("" if alone else sides[one][1]) if headed else None
         pairs[one] = None if target == one else target
     return TableDocument(decoded, table, int(headed), sorted(pairs.items()))
+
+
+def _is_language(name: str) -> bool:
+    """Whether the name of a column is a language, as in "key,en,fr"."""
+    rest = of_column(name)[1]
+    code = canonical(rest).partition("-")[0]
+    return len(code) == 2 and rest not in _WORDS and language_name(code) != code
 
 
 def _content(text: str) -> Content:
