@@ -176,9 +176,8 @@ def _best(columns: Mapping[str, int], language: str) -> int:
 def _chosen(names: Sequence[str], wanted: str) -> int:
     """A column by its name or its number."""
     folded = [name.casefold() for name in names]
-    for one, there in ((wanted, names), (wanted.casefold(), folded)):
-        if one in there:
-            return there.index(one)
+    if wanted.strip().casefold() in folded:
+        return folded.index(wanted.strip().casefold())
     if wanted.isdecimal() and 0 < int(wanted) <= len(names):
         return int(wanted) - 1
     raise DataError(f"line 1: no column {wanted!r}", hint=f"choose with --column: {_listed(names)}")
