@@ -98,8 +98,6 @@ def structure(text: str, *, pairs: bool) -> str:
 
     `pairs` says whether it may be lines of `key: value`.
     """
-    if "\0" in text:
-        return "a binary file"
     found = _COMMENTS.match(text)
     body = text[found.end() :] if found else text
     for mark, what in _STRUCTURES:

@@ -32,11 +32,7 @@ _OWN_NAMES = dict(
     "português=pt dansk=da suomi=fi čeština=cs magyar=hu română=ro türkçe=tr русский=ru українська=uk "
     "svenska=sv ελληνικά=el 中文=zh 日本語=ja 한국어=ko العربية=ar עברית=he हिन्दी=hi".split()
 )
-_ROLES = {  # of Shopify and Unreal
-    "default content": "source",
-    "translated content": "target",
-    "sourcestring": "source",
-}
+_ROLES = {"default content": "source", "translated content": "target", "sourcestring": "source"}
 _KEYS = ("key", "id", "identifier", "sku")
 _WORDS = frozenset(  # of names of columns
     "answer author body caption category code comment comments content context date description email "
@@ -77,15 +73,14 @@ class TableDocument:
         edits = []
         self.kept = []
         for segment, (cell, source), result in zip(self.segments, self._cells, results, strict=True):
-            new = full_text(result.content) if result else None
-            if result is None or new is None or new == self._table.value(cell):
+            stuck = result and any(one.startswith("not translated") for one in result.doubts)
+            if result is None or (stuck and cell != source):  # empty, so that the next time it is filled
                 continue
-            if cell != source and any(one.startswith("not translated") for one in result.doubts):
-                continue  # so that the next time it is filled
+            new = full_text(result.content)
             written = self._table.written(new, cell, source)
             if written is None:
                 self.kept.append(segment)
-            else:
+            elif new != self._table.value(cell):
                 edits.append(Edit(*cell, written))
         return self._decoded.encode(apply(self._table.text, edits))
 
