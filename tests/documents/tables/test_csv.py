@@ -100,6 +100,15 @@ def upper(text: str | bytes, *columns: str) -> str:
             "Type,Field,Default content,Translated content\na,b,one,ONE\n",
         ),
         ("Key,SourceString\na,one\n", "Key,SourceString\na,ONE\n"),
+        ("Original,Translated\none,\n", "Original,Translated\none,ONE\n"),
+        (
+            "source_language,target_lang,source_text,target_text\nen,de,one,\n",
+            "source_language,target_lang,source_text,target_text\nen,de,one,ONE\n",
+        ),
+        (
+            "English (United States),German (Germany)\none,\n",
+            "English (United States),German (Germany)\none,ONE\n",
+        ),
         ("sep=;\nkey;en\na;one, two\n", "sep=;\nkey;en\na;ONE, TWO\n"),
         ("\ufeffkey,en\r\na,one\r\n", "\ufeffkey,en\r\na,ONE\r\n"),
     ],
@@ -120,6 +129,7 @@ def test_the_first_row_says_which_columns(table: str, new: str) -> None:
         ),
         ("Title,Title DE\none,\n", ("Title",), "Title,Title DE\none,ONE\n"),
         ("word,de\none,\n", ("word",), "word,de\none,ONE\n"),
+        ("en,de,note\none,,two\n", ("note",), "en,de,note\none,,TWO\n"),
         ("1,one\n2,two\n", ("2",), "1,ONE\n2,TWO\n"),
         ("sku,product_title\n1,one\n", ("2",), "sku,product_title\n1,ONE\n"),
         ("en,de\nx,y\n", ("de",), "en,de\nx,Y\n"),
@@ -143,6 +153,11 @@ def test_without_a_known_column_they_are_listed() -> None:
             read(table, *columns)
         assert "--column" in str(error.value.hint)
         assert ": 1 " in str(error.value.hint)
+
+
+def test_rows_of_another_language_stay() -> None:
+    table = "Locale,Default content,Translated content\nfr,one,\nde,two,\n,three,\n"
+    assert upper(table) == table.replace("two,", "two,TWO").replace("three,", "three,THREE")
 
 
 def test_a_title_above_a_table_is_refused() -> None:

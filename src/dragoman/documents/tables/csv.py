@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import canonical, closest, language_name, same
@@ -32,7 +33,8 @@ _OWN_NAMES = dict(
     "português=pt dansk=da suomi=fi čeština=cs magyar=hu română=ro türkçe=tr русский=ru українська=uk "
     "svenska=sv ελληνικά=el 中文=zh 日本語=ja 한국어=ko العربية=ar עברית=he हिन्दी=hi".split()
 )
-_ROLES = {"default content": "source", "translated content": "target", "sourcestring": "source"}
+_ROLES = ((r"(?i)\btranslated(?: content)?\b", "target"), (r"(?i)\bdefault content|SourceString\b", "source"))
+_SPOKEN = re.compile(r"(?i)locale|target[ _-]?lang(?:uage)?")  # the column with a language for each row
 _KEYS = ("key", "id", "identifier", "sku")
 _WORDS = frozenset(  # of names of columns
     "answer author body caption category code comment comments content context date description email "
@@ -124,9 +126,16 @@ def parse(data: bytes, languages: Languages, columns: Sequence[str] = ()) -> Tab
         )
     pairs = dict[int, int | None]()
     for one in chosen:
-        alone = len(chosen) == 1 and not targets.get(sides[one][1])  # "word,de"
-        target = targets.get("" if alone else sides[one][1]) if headed else None
+        base = sides[one][1]
+        target = targets.get(base) if headed else None
+        if headed and len(chosen) == len(targets) == 1 and sources.keys() <= {base}:  # "word,de"
+            target = min(targets.values())
         pairs[one] = None if target == one else target
+    spoken = next((number for number, name in enumerate(names) if _SPOKEN.fullmatch(name)), None)
+    if spoken is not None and headed and set(pairs.values()) != {None}:
+        there = [table.value(row[spoken]) for row in table.rows]
+        rows = zip(table.rows, ["", *there[1:]], strict=True)
+        table = replace(table, rows=[row for row, tag in rows if not tag or same(tag, languages.target)])
     return TableDocument(decoded, table, int(headed), sorted(pairs.items()))
 
 
@@ -150,7 +159,12 @@ def _content(text: str) -> Content:
 def _sides(names: Sequence[str], languages: Languages) -> Iterator[tuple[str, str, str]]:
     """For each column: whether it is source or target, the name without that, and its language as written."""
     for name in names:
-        role, rest = of_column(_ROLES.get(name.casefold(), name))
+        for words, word in _ROLES:
+            name = re.sub(words, word, name)
+        if "lang" in name.casefold():  # it says which language another column is in
+            yield "", name, ""
+            continue
+        role, rest = of_column(name)
         side = "source" if role in SOURCES else "target" if role in TARGETS else ""
         for found in (None, _BEHIND.fullmatch(name), _BEFORE.fullmatch(name)):
             tag, base = (found["tag"], of_column(found["rest"])[1]) if found else (rest, "")
