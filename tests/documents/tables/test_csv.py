@@ -129,6 +129,7 @@ def test_the_first_row_says_which_columns(table: str, new: str) -> None:
         ),
         ("Title,Title DE\none,\n", ("Title",), "Title,Title DE\none,ONE\n"),
         ("word,de\none,\n", ("word",), "word,de\none,ONE\n"),
+        ("word,de\none,\n", ("Word", "1"), "word,de\none,ONE\n"),
         ("en,de,note\none,,two\n", ("note",), "en,de,note\none,,TWO\n"),
         ("1,one\n2,two\n", ("2",), "1,ONE\n2,TWO\n"),
         ("sku,product_title\n1,one\n", ("2",), "sku,product_title\n1,ONE\n"),
@@ -243,7 +244,7 @@ def test_other_encodings() -> None:
 def test_a_file_of_the_command(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("word\tn\none boat\t1\n", encoding="utf-8")
     translator = cast("Translator", Pretend(str.upper))
-    translate_file(translator, tmp_path / "a.tsv", tmp_path / "b.tsv", columns=["word"])
+    translate_file(translator, tmp_path / "a.tsv", tmp_path / "b.tsv", columns="word")
     assert (tmp_path / "b.tsv").read_text(encoding="utf-8") == "word\tn\nONE BOAT\t1\n"
 
 

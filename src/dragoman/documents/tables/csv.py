@@ -92,6 +92,7 @@ def parse(data: bytes, languages: Languages, columns: Sequence[str] = ()) -> Tab
 
     Raises DataError if the rows differ in length, or if no column is known to be in the source language.
     """
+    columns = [columns] if isinstance(columns, str) else columns
     decoded = decode_file(data)
     table = read_table(decoded.text)
     if not table.rows:
@@ -107,7 +108,7 @@ def parse(data: bytes, languages: Languages, columns: Sequence[str] = ()) -> Tab
     )
     if "" in targets and not sources and ("", "") in groups:  # "text" and "translation"
         sources = {"": groups["", ""][""]}
-    chosen = [_chosen(names, one) for one in columns] or list(sources.values())
+    chosen = [*dict.fromkeys(_chosen(names, one) for one in columns)] or list(sources.values())
     headed = _is_head(names) or (not columns and bool(chosen)) or not all(map(str.isdecimal, columns))
     if not chosen and len(names) == 1:
         chosen = [0]
