@@ -80,6 +80,7 @@ def test_the_root_of_xml_decides_what_it_is() -> None:
         ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office program"),
         ("a.rtf", b"{\\rtf1 A dog.}", "rich text"),
         ("a.bin", b"\x00\x01\xff\xfe", "a binary file"),
+        ("a", b"\x00\x01", "a binary file"),
         ("a.png", b"\x89PNG\r\n", "an image"),
         ("a", b"\x7fELF\x02", "a program"),
         ("a.jar", ZIP + b"META-INF/MANIFEST.MF", "a zip file"),

@@ -83,3 +83,9 @@ def test_no_tag_is_put_into_a_placeholder() -> None:
 
 def test_text_of_a_segment_has_no_tags() -> None:
     assert text_of(content("a [b]b[/b][x]")) == "a b"
+
+
+def test_a_tag_between_a_word_and_its_mark_stays_behind_the_word() -> None:
+    """Also where an alignment takes both for one word."""
+    links = [(0, 1, 4, 6), (2, 7, 0, 3)]
+    assert place([(6, CODES["x"])], links, "A note.", "BC. D") == [(2, CODES["x"])]

@@ -66,7 +66,11 @@ class _Range:
     def point(self, at: int, low: int, high: int) -> int:
         """The place of source[at:at] in target[low:high]."""
         following = [(s, t) for s, e, t, u in self.links if s >= at and low <= t <= high]
-        preceding = [(e, u) for s, e, t, u in self.links if e <= at and low <= u <= high]
+        preceding = [
+            (e, u) if e <= at else (at, t + len(self.target[t:u].rstrip(_MARKS)))
+            for s, e, t, u in self.links
+            if s < at and not self.source[at:e].strip(_MARKS) and low <= u <= high
+        ]
         # A tag sticks to the word that it touches, and otherwise stands before the next one.
         if preceding and (not following or not self.source[at - 1 : at].isspace()):
             nearest = max(e for e, _ in preceding)

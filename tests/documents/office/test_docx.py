@@ -526,6 +526,7 @@ PARAGRAPHS = st.recursive(st.lists(runs(), max_size=4), around, max_leaves=12).m
 DOCUMENTS = st.lists(PARAGRAPHS.map(paragraph), max_size=3).map("".join).map(docx)
 
 
+@pytest.mark.thorough
 @settings(max_examples=100)
 @given(DOCUMENTS, st.randoms(use_true_random=False))
 def test_any_content_gives_a_sound_file(data: bytes, chance: random.Random) -> None:

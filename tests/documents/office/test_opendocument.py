@@ -350,6 +350,7 @@ PARAGRAPHS = st.recursive(WORDS | EMPTY, around, max_leaves=12).map(paragraph)
 DOCUMENTS = st.lists(PARAGRAPHS, max_size=3).map(lambda inside: odt("".join(inside), STYLES))
 
 
+@pytest.mark.thorough
 @settings(max_examples=60)
 @given(DOCUMENTS, st.randoms(use_true_random=False))
 def test_any_content_gives_a_sound_file(data: bytes, chance: random.Random) -> None:
@@ -427,6 +428,15 @@ def test_what_a_spreadsheet_compares_stays() -> None:
     data = sheet(*map(cell, ("Open", "Wood", "Ann", "Yes", "Maybe")), more=more)
     assert kept(data) == ["Open", "Wood", "Ann", "Yes"]
     assert kept(odt(paragraph("Open"), parts={"content.xml": unpacked(data, "content.xml")})) == []
+
+
+def test_messages_of_cells_have_titles() -> None:
+    message = (
+        '<table:help-message table:title="{}" table:display="true"><text:p>{}</text:p></table:help-message>'
+    )
+    data = sheet(cell("One"), more=message.format("A &amp; b", "Two") + message.format("", "Three"))
+    assert sources(data) == ["One", "A & b", "Two", "Three"]
+    assert message.format("A &amp; B", "TWO") in unpacked(in_upper_case(data), "content.xml")
 
 
 def frame_of(text: str, kind: str = "") -> str:

@@ -7,7 +7,7 @@ import struct
 import zipfile
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.base.errors import DataError
@@ -107,6 +107,7 @@ def test_a_changed_member_needs_no_descriptor() -> None:
         assert [one.flag_bits & 8 for one in package.infolist()] == [8, 0, 8]
 
 
+@settings(max_examples=30)
 @given(
     st.dictionaries(
         st.text("abc./é", min_size=1, max_size=6).filter(
@@ -189,7 +190,7 @@ def test_an_unknown_method_is_refused() -> None:
 
 
 def test_a_bomb_does_not_explode() -> None:
-    refused(packed({"content.xml": b"a" * (70 << 20)}), "too big when inflated")
+    refused(packed({"content.xml": b"a" * (16 << 20)}), "too big when inflated")
 
 
 def test_the_ratio_is_bounded() -> None:
@@ -231,8 +232,9 @@ def test_zip64_is_refused() -> None:
     refused(patched(FILES["plain"], b"PK\5\6", 0, 16, b"\xff" * 4), "zip64")
 
 
-def test_too_many_members_are_refused() -> None:
-    refused(packed({str(one): b"" for one in range(10_001)}), "10,000 members")
+def test_too_many_members_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.documents.office.package._MEMBERS", 10)
+    refused(packed({str(one): b"" for one in range(11)}), "more than 10 members")
 
 
 def test_a_name_may_not_come_twice() -> None:

@@ -91,8 +91,24 @@ def upper(text: str | bytes, *columns: str) -> str:
             "name_en,text_en,name_de,text_de\none,two,ONE,zwei\n",
         ),
         ("key,en\na,one\n", "key,en\na,ONE\n"),
+        ("id,en,no\n1,one,5\n", "id,en,no\n1,ONE,5\n"),
         ("text\none\ntwo\n", "text\nONE\nTWO\n"),
         ("One.\ntwo\n", "ONE.\nTWO\n"),
+        ("key|en|de\na|one, or two|\n", "key|en|de\na|one, or two|ONE, OR TWO\n"),
+        (
+            "Type,Field,Default content,Translated content\na,b,one,\n",
+            "Type,Field,Default content,Translated content\na,b,one,ONE\n",
+        ),
+        ("Key,SourceString\na,one\n", "Key,SourceString\na,ONE\n"),
+        ("Original,Translated\none,\n", "Original,Translated\none,ONE\n"),
+        (
+            "source_language,target_lang,source_text,target_text\nen,de,one,\n",
+            "source_language,target_lang,source_text,target_text\nen,de,one,ONE\n",
+        ),
+        (
+            "English (United States),German (Germany)\none,\n",
+            "English (United States),German (Germany)\none,ONE\n",
+        ),
         ("sep=;\nkey;en\na;one, two\n", "sep=;\nkey;en\na;ONE, TWO\n"),
         ("\ufeffkey,en\r\na,one\r\n", "\ufeffkey,en\r\na,ONE\r\n"),
     ],
@@ -113,6 +129,8 @@ def test_the_first_row_says_which_columns(table: str, new: str) -> None:
         ),
         ("Title,Title DE\none,\n", ("Title",), "Title,Title DE\none,ONE\n"),
         ("word,de\none,\n", ("word",), "word,de\none,ONE\n"),
+        ("word,de\none,\n", ("Word", "1"), "word,de\none,ONE\n"),
+        ("en,de,note\none,,two\n", ("note",), "en,de,note\none,,TWO\n"),
         ("1,one\n2,two\n", ("2",), "1,ONE\n2,TWO\n"),
         ("sku,product_title\n1,one\n", ("2",), "sku,product_title\n1,ONE\n"),
         ("en,de\nx,y\n", ("de",), "en,de\nx,Y\n"),
@@ -127,12 +145,38 @@ def test_without_a_known_column_they_are_listed() -> None:
     for table, columns, message in (
         ("sku,word\n1,one\n", (), "line 1: none of 2 columns is known to be in English"),
         ("key,de\n1,eins\n", (), "line 1: none of 2 columns"),
+        ("key,en,fr\na,one,\n", (), "line 1: no column is in German"),
+        ("English,Polish\none,\n", (), "line 1: no column is in German"),
         ("sku,word\n1,one\n", ("title",), "line 1: no column 'title'"),
         ("sku,word\n1,one\n", ("3",), "line 1: no column '3'"),
     ):
         with pytest.raises(DataError, match=message) as error:
             read(table, *columns)
-        assert "--column: 1 " in str(error.value.hint)
+        assert "--column" in str(error.value.hint)
+        assert ": 1 " in str(error.value.hint)
+
+
+def test_rows_of_another_language_stay() -> None:
+    table = "Locale,Default content,Translated content\nfr,one,\nde,two,\n,three,\n"
+    assert upper(table) == table.replace("two,", "two,TWO").replace("three,", "three,THREE")
+
+
+def test_a_title_above_a_table_is_refused() -> None:
+    """Else its keys would be translated. One column with commas in it is read."""
+    for title in ("Texts of the shop", "# made by a program"):
+        with pytest.raises(DataError, match="line 2: 3 cells, but 1 in the first row"):
+            read(f"{title}\nkey,en,de\na,One,\n")
+    for column in ("text\nOne, two\nThree, four\n", "One.\nTwo, three\n", 'One\n"Two, three"\nFour\n'):
+        assert upper(column).replace('"', "") == column.upper().replace('"', "").replace("TEXT", "text")
+
+
+def test_a_text_that_is_not_translated_leaves_its_translation_empty() -> None:
+    """Else the next command would take the copy for the work of a person."""
+    new, _, counts = translate_document(
+        cast("Translator", Pretend(lambda word: "")), read("key,en,de\na,One boat,\nb,5,\n")
+    )
+    assert new == b"key,en,de\na,One boat,\nb,5,5\n"
+    assert (counts.left_out, counts.doubtful) == (1, 1)
 
 
 def test_people_s_translations_stay_and_the_key_is_the_context() -> None:
@@ -200,7 +244,7 @@ def test_other_encodings() -> None:
 def test_a_file_of_the_command(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("word\tn\none boat\t1\n", encoding="utf-8")
     translator = cast("Translator", Pretend(str.upper))
-    translate_file(translator, tmp_path / "a.tsv", tmp_path / "b.tsv", columns=["word"])
+    translate_file(translator, tmp_path / "a.tsv", tmp_path / "b.tsv", columns="word")
     assert (tmp_path / "b.tsv").read_text(encoding="utf-8") == "word\tn\nONE BOAT\t1\n"
 
 

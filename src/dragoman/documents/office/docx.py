@@ -13,7 +13,7 @@ from dragoman.documents.formats import Languages
 from dragoman.documents.office.ooxml import DRAWN, Parts
 from dragoman.documents.office.package import Package
 from dragoman.documents.office.parts import OfficeDocument, relabel, script
-from dragoman.documents.xml.pieces import Element, without_collection
+from dragoman.documents.xml.pieces import Element
 
 _MAIN = (
     r"application/vnd\.(?:openxmlformats-officedocument\.wordprocessingml\.(?:document|template)"
@@ -22,7 +22,6 @@ _MAIN = (
 _OTHERS = [f"wordprocessingml.{name}+xml" for name in ("footnotes", "endnotes", "header", "footer")]
 
 
-@without_collection()
 def parse(data: bytes, languages: Languages) -> OfficeDocument:
     """Read a Word document or template. Raises DataError if it is damaged, encrypted, unsafe or not Word."""
     package = Package(data)

@@ -31,7 +31,7 @@ from dragoman.documents.office.parts import (
     relabel,
 )
 from dragoman.documents.segment import Result
-from dragoman.documents.xml.pieces import Element, without_collection
+from dragoman.documents.xml.pieces import Element
 from dragoman.text.xml import escape
 
 _BOOK = "application/oebps-package+xml"
@@ -41,7 +41,6 @@ _FONTS = {"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"
 _DECLARED = re.compile(rb"\s*<\?xml[^>]*?\bencoding\s*=\s*[\"']([A-Za-z][\w.:-]*)")
 
 
-@without_collection()
 def parse(data: bytes, languages: Languages) -> OfficeDocument:
     """Read a book. Raises DataError if it is damaged, encrypted, unsafe or not EPUB."""
     package = Package(data)
@@ -121,21 +120,17 @@ class _Chapter:
 
     def __init__(self, package: Package, name: str, languages: Languages) -> None:
         self.name = name
-        data = package.read(name)
+        self._data = package.read(name)
         with named(name):
-            declared = _DECLARED.match(data)
-            decoded = decode_file(data, declared[1].decode() if declared else None)
+            declared = _DECLARED.match(self._data)
+            decoded = decode_file(self._data, declared[1].decode() if declared else None)
             self._html = Html(decoded, languages, True, xml=True)
         where = posixpath.basename(name)
         self.segments = [replace(one, where=f"{where}, {one.where}") for one in self._html.segments]
 
     def render(self, results: Sequence[Result | None]) -> bytes | None:
-        both = list(zip(results, self.segments, strict=True))
-        if all(new is None or new.content == old.source for new, old in both):
-            return None
-        return self._html.render(
-            [
-                None if new is None else replace(new, content=mend(new.content, old.source))
-                for new, old in both
-            ]
+        both = zip(results, self.segments, strict=True)
+        new = self._html.render(
+            [one and replace(one, content=mend(one.content, old.source)) for one, old in both]
         )
+        return None if new == self._data else new

@@ -49,10 +49,8 @@ class Parts:
 
     def named(self, *endings: str) -> list[str]:
         """The parts whose types end so: type after type, and page 2 before page 10."""
-        return [name for one in endings for name in sorted(self._of(one), key=_number)]
-
-    def _of(self, ending: str) -> list[str]:
-        return [name for name, kind in self._types.items() if kind.endswith(ending)]
+        named = sorted(self._types, key=_number)
+        return [name for one in endings for name in named if self._types[name].endswith(one)]
 
     def read(self, *endings: str) -> list[XmlPart]:
         """Those parts with their paragraphs."""

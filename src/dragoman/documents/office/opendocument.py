@@ -35,7 +35,7 @@ from dragoman.documents.office.parts import (
     title_part,
 )
 from dragoman.documents.segment import Code, Content, text_of
-from dragoman.documents.xml.pieces import Element, unescape, without_collection
+from dragoman.documents.xml.pieces import Element, unescape
 
 _KIND = re.compile(r"application/vnd\.oasis\.opendocument\.(?:text|presentation|spreadsheet|graphics)\b")
 _TEXT = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
@@ -59,7 +59,6 @@ _WITHOUT_PLACE = {"note", "script", "hidden-text", "hidden-paragraph"}  # not wo
 _NOISE = re.compile(r"rsid$|^(?:language|country|script|rfc-language-tag)(?:-asian|-complex)?$")
 
 
-@without_collection()
 def parse(data: bytes, languages: Languages) -> OfficeDocument:
     """Read an OpenDocument file. Raises DataError if it is damaged, encrypted, unsafe or of another kind."""
     package = Package(data)
@@ -122,7 +121,10 @@ def _part(name: str, decoded: Decoded, root: Element, where: str) -> XmlPart:
         if passage and one.start in repeating:
             _repeat(decoded.text, passage, repeating[one.start])
         passages += [passage] if passage else []
-    return XmlPart(name, decoded, passages)
+    for one in root.walk(skipped):
+        if one.name in ("help-message", "error-message"):  # for a cell
+            passages += attribute_passages(decoded.text, one, {"title": None}, f"{where}{one.name}")
+    return XmlPart(name, decoded, sorted(passages, key=lambda one: one.start))
 
 
 def _repeat(text: str, passage: Passage, cell: Element) -> None:

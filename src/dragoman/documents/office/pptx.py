@@ -13,7 +13,7 @@ from dragoman.documents.formats import Languages
 from dragoman.documents.office.ooxml import DRAWN, Parts
 from dragoman.documents.office.package import Package
 from dragoman.documents.office.parts import OfficeDocument, relabel
-from dragoman.documents.xml.pieces import Element, without_collection
+from dragoman.documents.xml.pieces import Element
 
 _MAIN = (
     r"application/vnd\.(?:openxmlformats-officedocument\.presentationml|ms-powerpoint)"
@@ -21,7 +21,6 @@ _MAIN = (
 )
 
 
-@without_collection()
 def parse(data: bytes, languages: Languages) -> OfficeDocument:
     """Read a PowerPoint file. Raises DataError if it is damaged, encrypted, unsafe or not PowerPoint."""
     package = Package(data)

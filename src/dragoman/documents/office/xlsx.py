@@ -30,7 +30,7 @@ from dragoman.documents.office.parts import (
 from dragoman.documents.office.runs import decoded, encoded, read_paragraph
 from dragoman.documents.segment import Code, Content, full_text, text_of
 from dragoman.documents.xml.edits import retag
-from dragoman.documents.xml.pieces import Element, unescape, without_collection
+from dragoman.documents.xml.pieces import Element, unescape
 
 _MAIN = (
     r"application/vnd\.(?:openxmlformats-officedocument\.spreadsheetml\.(?:sheet|template)"
@@ -59,7 +59,6 @@ _HEADER_CODE = re.compile(r"&(?:\"[^\"]*\"|K(?:[\dA-Fa-f]{6}|\d\d[+-]\d{3})|\d{1
 _SHOWN = {"P": "1", "N": "1", "D": "1", "T": "1", "F": "A", "A": "A", "Z": "A"}  # for a page number and so on
 
 
-@without_collection()
 def parse(data: bytes, languages: Languages) -> OfficeDocument:
     """Read an Excel workbook. Raises DataError if it is damaged, encrypted, unsafe or not Excel."""
     package = Package(data)

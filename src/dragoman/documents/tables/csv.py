@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from dragoman.base.errors import DataError
-from dragoman.base.languages import closest, language_name, same
+from dragoman.base.languages import canonical, closest, language_name, same
 from dragoman.documents.edits import Decoded, Edit, Lines, apply, decode_file
 from dragoman.documents.formats import Languages
 from dragoman.documents.segment import (
@@ -19,7 +20,7 @@ from dragoman.documents.segment import (
     merged,
     translation_of,
 )
-from dragoman.documents.tables.rows import Cell, Table, read_table
+from dragoman.documents.tables.rows import Cell, Table, check_alone, read_table
 from dragoman.text.corpora.languages import SOURCES, TARGETS, of_column
 
 # A language behind or before the rest of a name: "title_en", "Title (en-US)", "English title".
@@ -32,10 +33,12 @@ _OWN_NAMES = dict(
     "português=pt dansk=da suomi=fi čeština=cs magyar=hu română=ro türkçe=tr русский=ru українська=uk "
     "svenska=sv ελληνικά=el 中文=zh 日本語=ja 한국어=ko العربية=ar עברית=he हिन्दी=hi".split()
 )
+_ROLES = ((r"(?i)\btranslated(?: content)?\b", "target"), (r"(?i)\bdefault content|SourceString\b", "source"))
+_SPOKEN = re.compile(r"(?i)locale|target[ _-]?lang(?:uage)?")  # the column with a language for each row
 _KEYS = ("key", "id", "identifier", "sku")
 _WORDS = frozenset(  # of names of columns
     "answer author body caption category code comment comments content context date description email "
-    "group handle html id identifier key label lang language location message msg msgid msgstr name notes "
+    "group handle html id identifier key label lang language location message msg msgid msgstr name no notes "
     "note number original price product question segment sentence sku slug source src status string subject "
     "summary tag tags target term text tgt title topic translation trg type url value".split()
 )
@@ -72,13 +75,14 @@ class TableDocument:
         edits = []
         self.kept = []
         for segment, (cell, source), result in zip(self.segments, self._cells, results, strict=True):
-            new = full_text(result.content) if result else None
-            if new is None or new == self._table.value(cell):
+            stuck = result and any(one.startswith("not translated") for one in result.doubts)
+            if result is None or (stuck and cell != source):  # empty, so that the next time it is filled
                 continue
+            new = full_text(result.content)
             written = self._table.written(new, cell, source)
             if written is None:
                 self.kept.append(segment)
-            else:
+            elif new != self._table.value(cell):
                 edits.append(Edit(*cell, written))
         return self._decoded.encode(apply(self._table.text, edits))
 
@@ -88,6 +92,7 @@ def parse(data: bytes, languages: Languages, columns: Sequence[str] = ()) -> Tab
 
     Raises DataError if the rows differ in length, or if no column is known to be in the source language.
     """
+    columns = [columns] if isinstance(columns, str) else columns
     decoded = decode_file(data)
     table = read_table(decoded.text)
     if not table.rows:
@@ -103,21 +108,43 @@ def parse(data: bytes, languages: Languages, columns: Sequence[str] = ()) -> Tab
     )
     if "" in targets and not sources and ("", "") in groups:  # "text" and "translation"
         sources = {"": groups["", ""][""]}
-    chosen = [_chosen(names, one) for one in columns] or list(sources.values())
+    chosen = [*dict.fromkeys(_chosen(names, one) for one in columns)] or list(sources.values())
     headed = _is_head(names) or (not columns and bool(chosen)) or not all(map(str.isdecimal, columns))
     if not chosen and len(names) == 1:
         chosen = [0]
+        if not headed:
+            check_alone(table)
     if not chosen:
         raise DataError(
             f"line 1: none of {len(names)} columns is known to be in {language_name(languages.source)}",
             hint=f"choose one with --column: {_listed(names)}",
         )
+    if not columns and not targets and sum(map(_is_language, names)) > 1:
+        raise DataError(
+            f"line 1: no column is in {language_name(languages.target)}",
+            hint=f"add one named {languages.target}, or choose with --column what is translated in place: "
+            + _listed(names),
+        )
     pairs = dict[int, int | None]()
     for one in chosen:
-        alone = len(chosen) == 1 and not targets.get(sides[one][1])  # "word,de"
-        target = targets.get("" if alone else sides[one][1]) if headed else None
+        base = sides[one][1]
+        target = targets.get(base) if headed else None
+        if headed and len(chosen) == len(targets) == 1 and sources.keys() <= {base}:  # "word,de"
+            target = min(targets.values())
         pairs[one] = None if target == one else target
+    spoken = next((number for number, name in enumerate(names) if _SPOKEN.fullmatch(name)), None)
+    if spoken is not None and headed and set(pairs.values()) != {None}:
+        there = [table.value(row[spoken]) for row in table.rows]
+        rows = zip(table.rows, ["", *there[1:]], strict=True)
+        table = replace(table, rows=[row for row, tag in rows if not tag or same(tag, languages.target)])
     return TableDocument(decoded, table, int(headed), sorted(pairs.items()))
+
+
+def _is_language(name: str) -> bool:
+    """Whether the name of a column is a language, as in "key,en,fr"."""
+    rest = of_column(name)[1]
+    code = canonical(rest).partition("-")[0]
+    return len(code) == 2 and rest not in _WORDS and language_name(code) != code
 
 
 def _content(text: str) -> Content:
@@ -133,6 +160,11 @@ def _content(text: str) -> Content:
 def _sides(names: Sequence[str], languages: Languages) -> Iterator[tuple[str, str, str]]:
     """For each column: whether it is source or target, the name without that, and its language as written."""
     for name in names:
+        for words, word in _ROLES:
+            name = re.sub(words, word, name)
+        if "lang" in name.casefold():  # it says which language another column is in
+            yield "", name, ""
+            continue
         role, rest = of_column(name)
         side = "source" if role in SOURCES else "target" if role in TARGETS else ""
         for found in (None, _BEHIND.fullmatch(name), _BEFORE.fullmatch(name)):
@@ -154,9 +186,8 @@ def _best(columns: Mapping[str, int], language: str) -> int:
 def _chosen(names: Sequence[str], wanted: str) -> int:
     """A column by its name or its number."""
     folded = [name.casefold() for name in names]
-    for one, there in ((wanted, names), (wanted.casefold(), folded)):
-        if one in there:
-            return there.index(one)
+    if wanted.strip().casefold() in folded:
+        return folded.index(wanted.strip().casefold())
     if wanted.isdecimal() and 0 < int(wanted) <= len(names):
         return int(wanted) - 1
     raise DataError(f"line 1: no column {wanted!r}", hint=f"choose with --column: {_listed(names)}")

@@ -12,7 +12,7 @@ from dragoman.base.errors import DataError
 from dragoman.documents.edits import line_of
 from dragoman.documents.xml.edits import newline_of
 
-_DELIMITERS = ",;\t"
+_DELIMITERS = ",;\t|"
 _FORMULAS = tuple("=+-@＝＋－＠")  # how a cell begins that a spreadsheet may compute
 _HEAD = re.compile(r'(?:[^"\r\n]++|"(?:[^"]++|"")*+"|")*+')
 _SEPARATOR = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)  # Excel's line before the first row
@@ -55,10 +55,23 @@ class Table:
         return '"' + text.replace('"', '""') + '"' if quoted or (alone and not text) else text
 
 
+def check_alone(table: Table) -> None:
+    """Raise DataError if only the first row is of one column, as a title above a table is."""
+    cells = [re.sub(r'"[^"]*"', "", table.text[slice(*row[0])]) for row in table.rows[1:]]
+    for sign in _DELIMITERS if len(cells) > 1 else "":
+        counts = {cell.count(sign) for cell in cells}
+        if len(counts) == 1 and counts != {0}:
+            raise DataError(
+                f"line {line_of(table.text, table.rows[1][0][0])}: "
+                f"{counts.pop() + 1} cells, but 1 in the first row",
+                hint="delete what stands above the table, or quote cells that have the delimiter in them",
+            )
+
+
 def read_table(text: str) -> Table:
     """Divide a file. Raises DataError with the line for rows of different lengths and quotes without an end.
 
-    Of commas, semicolons and tabs, those divide cells that divide all rows alike, into most cells.
+    Of commas, semicolons, tabs and bars, those divide cells that divide all rows alike, into most cells.
     """
     if "\0" in text:
         line = line_of(text, text.index("\0"))

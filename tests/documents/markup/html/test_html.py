@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from typing import cast
 
 import pytest
 from hypothesis import strategies as st
 
-from dragoman.documents.segment import Result
+from dragoman.documents.segment import Code, Result
+from dragoman.documents.translate import translate_document
+from dragoman.translation.translator import Translator
 from tests.documents.files import parse, shown, sources, translated, with_results
+from tests.documents.pretend import Pretend
 
 
 class Tags(HTMLParser):
@@ -66,6 +70,27 @@ def test_links_and_buttons_without_a_sentence_around_them_are_segments_of_their_
     assert len(sources("html", "<label>I agree to the</label> <a>Terms</a>")) == 1
     assert len(sources("html", "<a>The cat</a> <a>sleeps</a>")) == 1
     assert len(sources("html", "<a>The <b>red</b> house</a>" * 101)) == 101
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "<sup>12</sup>",
+        '<a epub:type="noteref" href="#n">1</a>',
+        '<a href="#n"><sup>[3]</sup></a>',
+        "<sup>*</sup>",
+    ],
+)
+def test_the_mark_of_a_footnote_is_no_part_of_a_word(mark: str) -> None:
+    assert sources("html", f"<p>A boat{mark} here.{mark} <b>A net</b>{mark}.") == [
+        f"A boat⟨{mark}⟩ here.⟨{mark}⟩ ⟨<b>⟩A net⟨</b>⟩⟨{mark}⟩."
+    ]
+    translator = cast("Translator", Pretend(str.upper, backwards=True))
+    new, *_ = translate_document(translator, parse("html", f"<p>A <b>boat</b>{mark}."))
+    assert new.decode() == f"<p><b>BOAT</b>{mark}. A"
+    for text in ("<p>See <a>12</a> of it", "<p><a>12</a> boats", "<p>A<sup>th</sup>", "<p>a<a>1 boat</a>"):
+        (segment,) = parse("html", text).segments
+        assert "empty" not in [one.kind for one in segment.source if isinstance(one, Code)]
 
 
 def test_end_tags_may_be_missing_and_tags_wrongly_nested():

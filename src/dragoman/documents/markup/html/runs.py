@@ -34,6 +34,7 @@ _META_NAMES = frozenset(
     "description keywords og:title og:description og:image:alt twitter:title twitter:description"
     " twitter:image:alt".split()
 )
+_NOTE = re.compile(r"[\[(]?(?:\d{1,3}|[*†‡§])[\])]?")
 _REFERENCE = re.compile(r"&(?:#\d+;?|#[xX][0-9A-Fa-f]+;?|([A-Za-z][A-Za-z0-9]*);?)(?=(=?))")
 
 
@@ -79,8 +80,9 @@ class _Reader:
                     states.append((end, own))
                 if wanted:
                     self.spans += self._values(token)
-                if self._stays(token, wanted, own, self._yes[end] - self._yes[place]):
-                    self._keep(place, end)
+                note = self._is_note(place, end)
+                if note or self._stays(token, wanted, own, self._yes[end] - self._yes[place]):
+                    self._keep(place, end, note)
                     place = end
                     continue
             self._add(token, wanted)
@@ -108,14 +110,23 @@ class _Reader:
             return own is not True or token.name not in _WORDS
         return not wanted and not inside
 
-    def _keep(self, place: int, end: int) -> None:
+    def _is_note(self, place: int, end: int) -> bool:
+        """Whether an element is the mark of a footnote or an exponent, right behind a word."""
+        first, before = self._tokens[place], self._tokens[place - 1]
+        if first.name not in ("a", "sup") or end - place > 7 or before.kind == "start" or _is_block(before):
+            return False
+        inside = [self._text[one.start : one.end] for one in self._tokens[place:end] if one.kind == "text"]
+        glued = re.fullmatch(r"[\w.,;:!?)»”\"'>]", self._text[first.start - 1 : first.start])
+        return bool(glued and _NOTE.fullmatch("".join(inside)))
+
+    def _keep(self, place: int, end: int, note: bool) -> None:
         """Take the tokens of an element as one code, or as a delimiter of text if it has blocks."""
         first = self._tokens[place]
         if self._blocks[end] > self._blocks[place]:
             self._flush()
             return
         until = self._tokens[end - 1].end
-        seen = first.name in _WORDS or first.name not in _OPAQUE
+        seen = not note and (first.name in _WORDS or first.name not in _OPAQUE)
         code = Code(self._text[first.start : until], "placeholder" if seen else "empty")
         self._items.append(Item(first.start, until, code, visible=first.name not in ("script", "style")))
 
