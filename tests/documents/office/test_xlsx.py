@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.documents.office.cells import Compared, is_text
+from dragoman.documents.office.cells import Compared, is_cell_text
 from dragoman.documents.office.xlsx import parse
 from dragoman.documents.segment import Content, Result, text_of
 from tests.documents.office.office_files import ENGLISH_GERMAN, A, S, shown, unpacked, upper, xlsx
@@ -293,4 +293,4 @@ def seen(library: Any, data: bytes) -> list[object]:
 
 @pytest.mark.parametrize(("text", "words"), [("IT", True), ("A-1", False), ("12", False), ("x2", True)])
 def test_a_key_is_no_text(text: str, words: bool) -> None:
-    assert is_text(text) == words
+    assert is_cell_text(text) == words

@@ -46,6 +46,6 @@ class Compared:
         return plain in self._texts or any(one.match(plain) for one in self._patterns.values())
 
 
-def is_text(text: str) -> bool:
+def is_cell_text(text: str) -> bool:
     """Whether a cell has words, and is not a key such as PN-1234."""
     return any(map(str.isalpha, text)) and not _KEY.fullmatch(text.strip())

@@ -20,12 +20,12 @@ from dragoman.documents.markup.html.html import Html
 from dragoman.documents.office.inside import mend
 from dragoman.documents.office.package import Package
 from dragoman.documents.office.parts import (
-    Member,
     OfficeDocument,
+    PackageMember,
     Passage,
     XmlPart,
     attribute_passages,
-    named,
+    errors_in,
     plain_passage,
     read_member,
     relabel,
@@ -52,7 +52,7 @@ def parse(data: bytes, languages: Languages) -> OfficeDocument:
     books = dict.fromkeys(one.get("full-path") for one in found)
     if not books:
         raise DataError("META-INF/container.xml names no book", hint="is the file complete?")
-    parts: dict[str, Member] = {}
+    parts: dict[str, PackageMember] = {}
     labelled: list[str] = []
     for name in books:
         parts[name], root = _texts(package, name)
@@ -121,7 +121,7 @@ class _Chapter:
     def __init__(self, package: Package, name: str, languages: Languages) -> None:
         self.name = name
         self._data = package.read(name)
-        with named(name):
+        with errors_in(name):
             declared = _DECLARED.match(self._data)
             decoded = decode_file(self._data, declared[1].decode() if declared else None)
             self._html = Html(decoded, languages, True, xml=True)

@@ -16,7 +16,7 @@ from dragoman.base.errors import DataError
 from dragoman.base.languages import same
 from dragoman.documents.edits import Decoded, Edit
 from dragoman.documents.formats import Languages
-from dragoman.documents.office.cells import Compared, is_text
+from dragoman.documents.office.cells import Compared, is_cell_text
 from dragoman.documents.office.inside import Atom, ParagraphReader, check_depth_of_inline, pair_ranges
 from dragoman.documents.office.package import Package
 from dragoman.documents.office.parts import (
@@ -81,7 +81,7 @@ def parse(data: bytes, languages: Languages) -> OfficeDocument:
             _compare(root, compared)
         parts.append(_part(name, decoded, root, "" if name == "content.xml" else f"{name}, "))
     for part in parts if "spreadsheet" in kind else ():
-        part.passages = [one for one in part.passages if is_text(text_of(one.segment.source))]
+        part.passages = [one for one in part.passages if is_cell_text(text_of(one.segment.source))]
         for passage in part.passages if part.name != "styles.xml" else ():
             if compared.has(text_of(passage.segment.source)):
                 passage.limit = 0

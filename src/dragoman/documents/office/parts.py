@@ -55,7 +55,7 @@ class Passage:
     limit: int | None = None  # how many characters its program allows; 0 if the text may not change
 
 
-class Member(Protocol):
+class PackageMember(Protocol):
     """A member of the package with segments."""
 
     @property
@@ -145,7 +145,7 @@ class OfficeDocument:
     `labels` are the members of a translated document that state its language.
     """
 
-    def __init__(self, package: Package, parts: Iterable[Member], labels: Mapping[str, Label]) -> None:
+    def __init__(self, package: Package, parts: Iterable[PackageMember], labels: Mapping[str, Label]) -> None:
         if any(map(_SIGNATURE.fullmatch, package.names)):
             raise DataError(
                 "the file has a digital signature, which no translation can keep",
@@ -173,7 +173,7 @@ class OfficeDocument:
         return self._package.replace(changes)
 
     def _relabelled(self, name: str, member: bytes) -> bytes:
-        with named(name):
+        with errors_in(name):
             decoded, root = read_tree(member)
             return decoded.encode(apply(decoded.text, self._labels[name](decoded.text, root)))
 
@@ -188,7 +188,7 @@ def relabel(text: str, element: Element, values: Mapping[str, str]) -> Edit:
 def read_member(package: Package, name: str) -> tuple[Decoded, Element]:
     """Return a member as text, and its root element. Errors name the member."""
     data = package.read(name)
-    with named(name):
+    with errors_in(name):
         return read_tree(data)
 
 
@@ -202,7 +202,7 @@ def read_tree(data: bytes) -> tuple[Decoded, Element]:
 
 
 @contextmanager
-def named(name: str) -> Iterator[None]:
+def errors_in(name: str) -> Iterator[None]:
     """Put the name of a member before an error in it."""
     try:
         yield

@@ -117,7 +117,7 @@ class _Reader(ParagraphReader):
     def _text_of(self, element: Element) -> str:
         plain = element.plain(self.text)
         if element.space in SHEET:
-            return decoded(plain)
+            return excel_text(plain)
         if element.space in WORD and element.get("space") != "preserve":
             plain = plain.strip(" \t\r\n")
         plain = re.sub(r"[\t\r\n]", " ", plain)
@@ -284,7 +284,7 @@ class _Writer:
         return f'{start} lang="{self.language}"{style.removeprefix(start) or "/>"}'
 
 
-def decoded(text: str) -> str:
+def excel_text(text: str) -> str:
     """A string of Excel, where _x000D_ stands for a character (ISO/IEC 29500-1, section 22.9.2.19)."""
     if "_x" not in text:
         return text

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dragoman.documents.edits import Decoded, Edit, decode_file
 from dragoman.documents.formats import Languages
 from dragoman.documents.markup.inline import has_words
-from dragoman.documents.office.cells import Compared, is_text
+from dragoman.documents.office.cells import Compared, is_cell_text
 from dragoman.documents.office.ooxml import DRAWN, Parts
 from dragoman.documents.office.package import Package
 from dragoman.documents.office.parts import (
@@ -21,13 +21,13 @@ from dragoman.documents.office.parts import (
     Raw,
     XmlPart,
     attribute_passages,
+    errors_in,
     escaped,
-    named,
     passage_of,
     read_member,
     read_tree,
 )
-from dragoman.documents.office.runs import decoded, encoded, read_paragraph
+from dragoman.documents.office.runs import encoded, excel_text, read_paragraph
 from dragoman.documents.segment import Code, Content, full_text, text_of
 from dragoman.documents.xml.edits import retag
 from dragoman.documents.xml.pieces import Element, unescape
@@ -68,7 +68,7 @@ def parse(data: bytes, languages: Languages) -> OfficeDocument:
     sheets: list[tuple[str, Decoded, Element]] = []
     for name in (*found.named(*_SHEETS, *_COMPARING), *found.main):
         member = package.read(name)
-        with named(name):
+        with errors_in(name):
             text = decode_file(member).text
             _compare(text, compared)
             _place(text, f"{name.rpartition('/')[2]}, ", places)
@@ -96,7 +96,7 @@ def _compare(text: str, compared: Compared) -> None:
     for found in _FORMULA.finditer(text):
         compared.add_formula(unescape(found[1]))
     for found in _COMPARED.finditer(text):
-        compared.add(decoded(unescape(found[1])))
+        compared.add(excel_text(unescape(found[1])))
 
 
 def _place(text: str, where: str, places: dict[int, str]) -> None:
@@ -114,7 +114,7 @@ def _recalculate(text: str, root: Element) -> Iterator[Edit]:
 def _text(passage: Passage | None, compared: Compared) -> Iterator[Passage]:
     """The passage of a cell, unless it has no words or is a key."""
     plain = text_of(passage.segment.source) if passage else ""
-    if passage and is_text(plain):
+    if passage and is_cell_text(plain):
         passage.limit = 0 if compared.has(plain) else _LONGEST
         yield passage
 
@@ -128,7 +128,7 @@ def _sheet(text: str, root: Element, where: str, compared: Compared) -> Iterator
                 yield from _text(read_paragraph(text, inline, place, (), ""), compared)
             elif one.get("t") == "str" and value and not one.child("f"):
                 span = value.inner, value.inner_end
-                passage = passage_of([decoded(value.plain(text))], (), place, span, _write_value)
+                passage = passage_of([excel_text(value.plain(text))], (), place, span, _write_value)
                 yield from _text(passage, compared)
         elif one.name in _HEADERS:
             yield from _header(text, one, f"{where}{one.name}")

@@ -20,7 +20,7 @@ from dragoman.documents.segment import (
     merged,
     translation_of,
 )
-from dragoman.documents.tables.rows import Cell, Table, check_alone, read_table
+from dragoman.documents.tables.rows import Cell, TextTable, check_alone, read_table
 from dragoman.text.corpora.languages import SOURCES, TARGETS, of_column
 
 # A language behind or before the rest of a name: "title_en", "Title (en-US)", "English title".
@@ -48,7 +48,7 @@ class TableDocument:
     """A table with the translated columns, each with the one of its translations, if any."""
 
     def __init__(
-        self, decoded: Decoded, table: Table, first: int, columns: list[tuple[int, int | None]]
+        self, decoded: Decoded, table: TextTable, first: int, columns: list[tuple[int, int | None]]
     ) -> None:
         self.kept: list[Segment] = []
         self.segments: list[Segment] = []

@@ -20,7 +20,7 @@ Cell = tuple[int, int]  # text[start:end], with its quotes
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """The rows of a file that are not blank, with as many cells each."""
 
     text: str
@@ -55,7 +55,7 @@ class Table:
         return '"' + text.replace('"', '""') + '"' if quoted or (alone and not text) else text
 
 
-def check_alone(table: Table) -> None:
+def check_alone(table: TextTable) -> None:
     """Raise DataError if only the first row is of one column, as a title above a table is."""
     cells = [re.sub(r'"[^"]*"', "", table.text[slice(*row[0])]) for row in table.rows[1:]]
     for sign in _DELIMITERS if len(cells) > 1 else "":
@@ -68,7 +68,7 @@ def check_alone(table: Table) -> None:
             )
 
 
-def read_table(text: str) -> Table:
+def read_table(text: str) -> TextTable:
     """Divide a file. Raises DataError with the line for rows of different lengths and quotes without an end.
 
     Of commas, semicolons, tabs and bars, those divide cells that divide all rows alike, into most cells.
@@ -82,14 +82,14 @@ def read_table(text: str) -> Table:
     within = head[0] if head else ""
     # A NUL divides nothing: one column.
     signs = named[1] if named else "".join(sign for sign in _DELIMITERS if sign in within) or "\0"
-    tables: list[Table] = []
+    tables: list[TextTable] = []
     newline = newline_of(text)
     errors: list[tuple[int, DataError]] = []
     ways = [(sign, True) for sign in signs] + [(sign, False) for sign in signs if sign in "\t\0"]
     for sign, quotes in ways:
         try:
             if quotes or not tables:
-                tables.append(Table(text, sign, quotes, newline, _rows(text, start, sign, quotes=quotes)))
+                tables.append(TextTable(text, sign, quotes, newline, _rows(text, start, sign, quotes=quotes)))
         except DataError as error:
             errors.append((within.count(sign), error))
     if not tables:
