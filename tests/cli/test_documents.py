@@ -322,7 +322,7 @@ def test_columns_of_a_table_are_chosen(dragoman_, tmp_path):
     assert "hint: choose one with --column: 1 word, 2 de, 3 more" in ended.err
     (tmp_path / "a.po").write_text("")
     ended = dragoman_("translate", "m", tmp_path / "a.po", "--column", "1")
-    assert "--column without a table" in ended.err
+    assert "a column is chosen, but there is no table" in ended.err
 
 
 def test_a_format_that_is_not_read_is_refused_by_its_name(dragoman_, tmp_path):

@@ -231,10 +231,17 @@ def translate_file(
     replacing = Replacing(retranslate=retranslate, approved=approved, final=final, locked=locked)
     known = None if format is None else format_named(format)
     tasks = tasks_of([Path(source)], Path(output), known)
+    check_columns([known or format_of_name(task.source) for task in tasks], columns)
     outcome = translate_files(translator, tasks, decoding, replacing=replacing, columns=columns)
     for _, error in outcome.failed:
         raise error
     return outcome
+
+
+def check_columns(formats: Iterable[Format | None], columns: Sequence[str]) -> None:
+    """Raise ConfigError if columns are chosen, but none of the formats has any. None is decided by content."""
+    if columns and not any(one is None or one.name == "csv" for one in formats):
+        raise ConfigError("a column is chosen, but there is no table", hint="only CSV and TSV have columns")
 
 
 def translate_files(

@@ -76,15 +76,14 @@ def plan_documents(
     names: Sequence[str], output: Path | None, format: str | None, columns: Sequence[str] | None
 ) -> list[Task]:
     """Check the files and their places before the model is loaded."""
-    from dragoman.documents.files import tasks_of
+    from dragoman.documents.files import check_columns, tasks_of
     from dragoman.documents.formats import format_named, format_of_name
 
     if STDIN in names:
         raise ConfigError("a document cannot be read from standard input", hint="give a file")
     tasks = tasks_of([Path(name) for name in names], output, None if format is None else format_named(format))
     formats = [task.format or format_of_name(task.source) for task in tasks]
-    if columns and not any(one is None or one.name == "csv" for one in formats):
-        raise ConfigError("--column without a table", hint="leave it out; only CSV and TSV have columns")
+    check_columns(formats, columns or ())
     first = formats[0]
     if tasks[0].output is None and first and first.is_zipped and sys.stdout.isatty():
         raise ConfigError(f"{first.title} cannot be shown in a terminal", hint="give a file with -o")
