@@ -43,6 +43,14 @@ def test_a_file_goes_into_a_folder(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "a.txt").read_text() == "A DOG.\n"
 
 
+def test_one_column_needs_no_list(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,a,b\n1,dog,cat\n")
+    translate_file(
+        cast("Translator", Pretend(str.upper)), tmp_path / "a.csv", tmp_path / "b.csv", columns="b"
+    )
+    assert (tmp_path / "b.csv").read_text() == "id,a,b\n1,dog,CAT\n"
+
+
 def test_without_an_output_the_bytes_are_given(folder: Path) -> None:
     got: list[bytes] = []
     run([folder / "a.txt"], None, write=got.append)

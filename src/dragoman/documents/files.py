@@ -221,7 +221,8 @@ def translate_file(
     only_untranslated: bool = False,
 ) -> Outcome:
     """Translate one document. `format` is a name of `FORMATS`; by default the file decides.
-    `columns` are the names or numbers of the columns of a table; by default its first row decides.
+    `columns` are the names or numbers of the columns of a table, or one of them; by default its first row
+    decides.
 
     Translations that the file has stay, unless they are fuzzy or new. `retranslate` replaces them, and
     `approved`, `final` and `locked` those in that state. `only_untranslated` was the name of this default,
@@ -231,6 +232,7 @@ def translate_file(
     replacing = Replacing(retranslate=retranslate, approved=approved, final=final, locked=locked)
     known = None if format is None else format_named(format)
     tasks = tasks_of([Path(source)], Path(output), known)
+    columns = [columns] if isinstance(columns, str) else columns
     outcome = translate_files(translator, tasks, decoding, replacing=replacing, columns=columns)
     for _, error in outcome.failed:
         raise error

@@ -164,4 +164,6 @@ def document_format(path: Path, data: bytes) -> Format:
 
 def _refused(what: str, suffix: str) -> DataError:
     first = REFUSED[suffix].partition(": ")[2] + ", or " if suffix in REFUSED else ""
-    return DataError(what, hint=f"{first}choose one with --format: {', '.join(FORMATS)}, or lines")
+    return DataError(
+        what, hint=f"{first}say which format it has with --format: {', '.join(FORMATS)}, or lines"
+    )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LINES = "lines"
 _LEFT_OUT = "left out, not of a format to translate"
+_ALONE = "if you translate it by itself, its content decides"
 _SHOWN, _NAMED = 5, 20  # at most so many segments to check, and files left out, are listed
 
 
@@ -133,10 +134,14 @@ def run_documents(
         from dragoman.documents.refused import REFUSED
 
         left_out = [
-            Doubt(str(path), "", "", "", (_LEFT_OUT, *filter(None, [REFUSED.get(path.suffix.lower())])))
+            Doubt(str(path), "", "", "", (_LEFT_OUT, REFUSED.get(path.suffix.lower(), _ALONE)))
             for path in outcome.left_out
         ]
-        entries = [*outcome.doubts, *outcome.offers, *left_out]
+        failed = [
+            Doubt(str(path), "", "", "", (f"not translated: {error}", *filter(None, [error.hint])))
+            for path, error in outcome.failed
+        ]
+        entries = [*outcome.doubts, *outcome.offers, *failed, *left_out]
         write_whole(report, report_of(entries, _summary(outcome, len(tasks)), report))
     if not quiet:
         _say(outcome, len(tasks), report)
@@ -181,12 +186,13 @@ def _summary(outcome: Outcome, files: int) -> str:
 
 
 def _say(outcome: Outcome, files: int, report: Path | None) -> None:
-    print(_summary(outcome, files), file=sys.stderr)
+    if len(outcome.failed) < files:
+        print(_summary(outcome, files), file=sys.stderr)
     if left := outcome.left_out:
         shown = ", ".join(map(str, left[:_NAMED])) + (", ..." if len(left) > _NAMED else "")
         print(f"{len(left):,} file{'s' * (len(left) > 1)} {_LEFT_OUT}: {shown}", file=sys.stderr)
-        if report is None and len(left) > _NAMED:
-            print("  --report FILE names all of them", file=sys.stderr)
+        if report is None:
+            print("  --report FILE says of each what to do with it", file=sys.stderr)
     if not outcome.doubts:
         return
     where = "" if report is None else f": see {report}"
