@@ -43,6 +43,28 @@ def test_a_file_goes_into_a_folder(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "a.txt").read_text() == "A DOG.\n"
 
 
+def test_other_xml_in_a_folder_is_left_out(tmp_path: Path) -> None:
+    """An Android app has layouts and a manifest beside its strings."""
+    res = tmp_path / "res"
+    res.mkdir()
+    (res / "AndroidManifest.xml").write_text('<?xml version="1.0"?>\n<manifest package="a"/>\n')
+    (res / "page.xml").write_text("<html><p>A dog</p></html>")
+    (res / "empty.xml").write_text("")
+    (res / "strings.xml").write_text(
+        '<!-- A dog. -->\n<resources><string name="a">A dog</string></resources>'
+    )
+    (res / "b.xml").write_text("<resources><string")  # damaged: its reader says so
+    tasks = tasks_of([res], tmp_path / "out")
+    assert [one.source.name for one in tasks] == ["b.xml", "strings.xml"]
+    assert [one.name for one in left_out_of([res], tasks, None)] == [
+        "AndroidManifest.xml",
+        "empty.xml",
+        "page.xml",
+    ]
+    android = tasks_of([res], tmp_path / "out", FORMATS["android"])
+    assert len(android) == 5  # as the caller says
+
+
 def test_one_column_needs_no_list(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,a,b\n1,dog,cat\n")
     translate_file(

@@ -135,18 +135,23 @@ def _of_folder(
         relative = path.relative_to(folder)
         known = None if wanted else format_of_name(path)
         chosen = wanted(relative) if wanted else known is not None and format in (None, known)
-        if chosen and path.is_file() and not _is_program(path):
+        if chosen and path.is_file() and not (wanted is None and _is_other(path, format)):
             yield Task(path, None if output is None else output / relative, format)
 
 
-def _is_program(path: Path) -> bool:
-    """Whether a file has the suffix of Qt, but is in TypeScript."""
+def _is_other(path: Path, format: Format | None) -> bool:
+    """Whether a file has a suffix of ours but is of another kind: TypeScript, or XML such as a layout."""
+    from dragoman.documents.content import START, format_by_content, start_of
     from dragoman.documents.xliff.qt import may_be_qt
 
+    suffix = path.suffix.lower()
     with suppress(OSError):  # its reader says why
-        if path.suffix.lower() == ".ts":
+        if suffix == ".ts" or (suffix == ".xml" and format is None):
             with path.open("rb") as file:
-                return not may_be_qt(file.read(6))
+                start = file.read(START)
+            if suffix == ".ts":
+                return not may_be_qt(start)
+            return format_by_content(start_of(start)) in (None, "html")
     return False
 
 

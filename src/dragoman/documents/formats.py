@@ -31,7 +31,10 @@ class Languages:
 def expect_language(line: int, name: str, has: str, wanted: str) -> None:
     """Raise DataError if a file is for another language than the wanted one."""
     if has and wanted and not related(has, wanted):
-        raise DataError(f"line {line}: {name} is {has!r}, not {wanted!r}", hint="translate in its languages")
+        raise DataError(
+            f"line {line}: {name} is {has!r}, not {wanted!r}",
+            hint=f"use a model for {has!r}, or correct the file",
+        )
 
 
 @dataclass(frozen=True)
