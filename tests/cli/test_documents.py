@@ -161,7 +161,10 @@ def test_a_folder_is_translated_but_for_the_files_that_fail(dragoman_, text, tmp
     reasons = [json.loads(line)["reasons"] for line in report.read_text("utf-8").splitlines()[-2:]]
     assert reasons == [
         [f"not translated: {tmp_path / 'in' / 'b.txt'}: line 1: not utf-8", "convert the file to UTF-8"],
-        ["left out, not of a format to translate", "if you translate it by itself, its content decides"],
+        [
+            "left out, not of a format to translate",
+            "if you translate it by itself, its name and content decide",
+        ],
     ]
     ended = dragoman_(*words)
     assert ended.code == 3
@@ -353,3 +356,20 @@ def test_the_help_names_all_formats(dragoman_):
     text = " ".join(dragoman_("translate", "--help").out.split())
     formats = text.partition("--format FORMAT ")[2].partition(". [default")[0].replace(" (paragraphs)", "")
     assert formats.split(", ") == ["lines", *FORMATS]
+
+
+def test_a_name_of_another_format_is_warned_of(dragoman_, tmp_path):
+    (tmp_path / "a.md").write_text("A dog.\n")
+    for name, warned in (("b.md", False), ("b.de", False), ("b", False), ("b.pdf", True), ("b.html", True)):
+        ended = dragoman_("translate", "m", tmp_path / "a.md", "-o", tmp_path / name)
+        assert ended.code == 0
+        assert (f"{name}: it will be Markdown in spite of its name" in ended.err) is warned
+        assert (tmp_path / name).read_text() == "A DOG.\n"
+
+
+def test_a_folder_with_a_format_says_that_others_are_left_out(dragoman_, tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in ("a.md", "b.html"):
+        (tmp_path / "in" / name).write_text("A dog.\n")
+    ended = dragoman_("translate", "m", tmp_path / "in", "-o", tmp_path / "out", "--format", "markdown")
+    assert f"1 file left out, not Markdown: {tmp_path / 'in' / 'b.html'}\n" in ended.err

@@ -119,7 +119,10 @@ def tasks_of(
         into = output if output is None or (single and not output.is_dir()) else output / path.name
         tasks.append(Task(path, into, format))
     if not tasks and wanted:
-        raise DataError(f"{paths[0]}: no text in this folder", hint="check the path")
+        raise DataError(
+            f"{paths[0]}: no text in this folder",
+            hint="dragoman translate reads documents, without --format lines",
+        )
     if not tasks:
         raise DataError(
             f"{paths[0]}: no document in this folder", hint="--format says which format its files have"
