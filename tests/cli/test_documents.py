@@ -14,6 +14,7 @@ from tests.documents.pretend import Pretend
 
 from dragoman.base.errors import DataError
 from dragoman.documents.files import translate_file
+from dragoman.documents.formats import FORMATS
 from dragoman.translation.translator import Translator
 
 
@@ -153,8 +154,21 @@ def test_a_folder_is_translated_but_for_the_files_that_fail(dragoman_, text, tmp
     (tmp_path / "in").mkdir()
     text.rename(tmp_path / "in" / "a.txt")
     (tmp_path / "in" / "b.txt").write_bytes(b"\xff\xff")
-    ended = dragoman_("translate", "m", tmp_path / "in", "-o", tmp_path / "out")
+    (tmp_path / "in" / "c.xyz").write_text("A dog.\n")
+    words = ("translate", "m", tmp_path / "in", "-o", tmp_path / "out")
+    report = tmp_path / "report.jsonl"
+    assert dragoman_(*words, "--report", report).code == 3
+    reasons = [json.loads(line)["reasons"] for line in report.read_text("utf-8").splitlines()[-2:]]
+    assert reasons == [
+        [f"not translated: {tmp_path / 'in' / 'b.txt'}: line 1: not utf-8", "convert the file to UTF-8"],
+        [
+            "left out, not of a format to translate",
+            "if you translate it by itself, its name and content decide",
+        ],
+    ]
+    ended = dragoman_(*words)
     assert ended.code == 3
+    assert "c.xyz\n  --report FILE says of each what to do with it\n" in ended.err
     assert f"error: {tmp_path / 'in' / 'b.txt'}: line 1: not utf-8\n" in ended.err
     assert "error: 1 of 2 files could not be translated\nhint: the others are written\n" in ended.err
     assert (tmp_path / "out" / "a.txt").exists()
@@ -165,9 +179,7 @@ def test_a_single_file_that_fails_is_the_error(dragoman_, tmp_path):
     (tmp_path / "b.md").write_bytes(b"\xff\xff")
     ended = dragoman_("translate", "m", tmp_path / "b.md", "-o", tmp_path / "c.md")
     assert ended.code == 3
-    assert ended.err.startswith(
-        "0 of 0 segments translated\nerror: " + str(tmp_path / "b.md")
-    ) or ended.err.startswith("error: ")
+    assert ended.err.startswith(f"error: {tmp_path / 'b.md'}: ")
     assert not (tmp_path / "c.md").exists()
 
 
@@ -338,3 +350,26 @@ def test_a_format_that_is_not_read_is_refused_by_its_name(dragoman_, tmp_path):
     assert "1 file left out, not of a format to translate: " in ended.err
     [left] = map(json.loads, report.read_text().splitlines())
     assert left["reasons"][1:] == ["a PDF file: convert it to .docx first"]
+
+
+def test_the_help_names_all_formats(dragoman_):
+    text = " ".join(dragoman_("translate", "--help").out.split())
+    formats = text.partition("--format FORMAT ")[2].partition(". [default")[0].replace(" (paragraphs)", "")
+    assert formats.split(", ") == ["lines", *FORMATS]
+
+
+def test_a_name_of_another_format_is_warned_of(dragoman_, tmp_path):
+    (tmp_path / "a.md").write_text("A dog.\n")
+    for name, warned in (("b.md", False), ("b.de", False), ("b", False), ("b.pdf", True), ("b.html", True)):
+        ended = dragoman_("translate", "m", tmp_path / "a.md", "-o", tmp_path / name)
+        assert ended.code == 0
+        assert (f"{name}: it will be Markdown in spite of its name" in ended.err) is warned
+        assert (tmp_path / name).read_text() == "A DOG.\n"
+
+
+def test_a_folder_with_a_format_says_that_others_are_left_out(dragoman_, tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in ("a.md", "b.html"):
+        (tmp_path / "in" / name).write_text("A dog.\n")
+    ended = dragoman_("translate", "m", tmp_path / "in", "-o", tmp_path / "out", "--format", "markdown")
+    assert f"1 file left out, not Markdown: {tmp_path / 'in' / 'b.html'}\n" in ended.err

@@ -21,6 +21,9 @@ IT, END_IT = Code("<i>", "open", 2), Code("</i>", "close", 2)
         (("10,000 lines",), ("10 000 Zeilen",)),
         (("no 5 in {n5}",), ("keine {n5} in 5",)),
         ((B, IT, END, END_IT), (B, IT, END, END_IT)),
+        (("a ", B, END, "b"), (B, END, "b a")),
+        (("a ", B, Code("<br/>", "empty"), END), ("a ", B, Code("<br/>", "empty"), END)),
+        ((B, "%s", END), (B, "%s", END)),
         ((), ()),
         (("See https://exam", B, "ple", END, ".org"), ("Bei https://exam", B, "ple", END, ".org")),
         (("See https://exam", B, "ple", END, ".org"), (B, "https://example.org", END)),
@@ -47,6 +50,8 @@ def test_the_same_codes_and_numbers_raise_no_doubt(source: Content, target: Cont
         (("a ", B, "b", END), ("a b",), "tag: <b> missing"),
         (("a",), (B, "a"), "tag: <b> added"),
         ((B, "a", END), (END, "a", B), "tags cross"),
+        (("a ", B, "b", END), ("a b", B, END), "tag: <b></b> without text"),
+        (("a ", B, IT, "b", END_IT, END), ("a b", B, IT, " ", END_IT, END), "tag: <i></i> without text"),
         ((B, IT, END_IT, END), (B, IT, END, END_IT), "tags cross"),
         (("%s has %d dogs",), ("%d Hunde hat %s",), "placeholder: %d %s in another order"),
         (

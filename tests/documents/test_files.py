@@ -43,6 +43,36 @@ def test_a_file_goes_into_a_folder(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "a.txt").read_text() == "A DOG.\n"
 
 
+def test_other_xml_in_a_folder_is_left_out(tmp_path: Path) -> None:
+    """An Android app has layouts and a manifest beside its strings."""
+    res = tmp_path / "res"
+    res.mkdir()
+    (res / "AndroidManifest.xml").write_text('<?xml version="1.0"?>\n<manifest package="a"/>\n')
+    (res / "page.xml").write_text("<html><p>A dog</p></html>")
+    (res / "empty.xml").write_text("")
+    (res / "strings.xml").write_text(
+        '<!-- A dog. -->\n<resources><string name="a">A dog</string></resources>'
+    )
+    (res / "b.xml").write_text("<resources><string")  # damaged: its reader says so
+    tasks = tasks_of([res], tmp_path / "out")
+    assert [one.source.name for one in tasks] == ["b.xml", "strings.xml"]
+    assert [one.name for one in left_out_of([res], tasks, None)] == [
+        "AndroidManifest.xml",
+        "empty.xml",
+        "page.xml",
+    ]
+    android = tasks_of([res], tmp_path / "out", FORMATS["android"])
+    assert len(android) == 5  # as the caller says
+
+
+def test_one_column_needs_no_list(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,a,b\n1,dog,cat\n")
+    translate_file(
+        cast("Translator", Pretend(str.upper)), tmp_path / "a.csv", tmp_path / "b.csv", columns="b"
+    )
+    assert (tmp_path / "b.csv").read_text() == "id,a,b\n1,dog,CAT\n"
+
+
 def test_without_an_output_the_bytes_are_given(folder: Path) -> None:
     got: list[bytes] = []
     run([folder / "a.txt"], None, write=got.append)
@@ -176,6 +206,8 @@ def test_mistakes_are_said_before_any_work(folder: Path, tmp_path: Path) -> None
         tasks_of([folder], tmp_path / "file")
     with pytest.raises(ConfigError, match="is one of the files to translate"):
         tasks_of([folder / "a.txt"], folder / "a.txt")
+    with pytest.raises(ConfigError, match="there is no table"):
+        translate_file(cast("Translator", Pretend()), folder / "a.txt", tmp_path / "out.txt", columns="2")
     with pytest.raises(ConfigError, match="would both go to"):
         (folder / "below" / "a.txt").write_text("")
         tasks_of([folder / "a.txt", folder / "below" / "a.txt"], tmp_path / "out")

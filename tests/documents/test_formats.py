@@ -130,7 +130,7 @@ def test_the_root_of_xml_decides_what_it_is() -> None:
 def test_a_file_with_structure_is_not_plain_text(name: str, data: bytes, message: str) -> None:
     with pytest.raises(DataError, match=re.escape(message)) as error:
         document_format(Path(name), data)
-    assert "choose one with --format: text, markdown" in str(error.value.hint)
+    assert "say which format it has with --format: text, markdown" in str(error.value.hint)
 
 
 def test_the_hint_says_what_to_do_with_a_format_that_is_not_read() -> None:

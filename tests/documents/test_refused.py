@@ -31,7 +31,7 @@ def test_the_error_says_what_to_do(name: str, data: bytes, tmp_path: Path) -> No
     (tmp_path / name).write_bytes(data)
     with pytest.raises(DataError, match=f"unknown format: {what}") as error:
         translate_file(cast("Translator", Pretend()), tmp_path / name, tmp_path / "out")
-    assert str(error.value.hint).startswith(f"{hint}, or choose one with --format")
+    assert str(error.value.hint).startswith(f"{hint}, or say which format it has with --format: text, ")
     assert not (tmp_path / "out").exists()
 
 

@@ -14,7 +14,8 @@ from dragoman.text.checks.placeholders import IN_ORDER
 def doubts(source: Content, target: Content, languages: tuple[str, str]) -> list[str]:
     """Return the faults of a translation. Placeholders are codes: see `flat.with_found`."""
     flags = map(str, faults_of(_side(source, languages[0]), _side(target, languages[1])))
-    return [*flags, *_different_tags(source, target), *_different_order(source, target)]
+    tags = [*_different_tags(source, target), *_emptied_tags(source, target)]
+    return [*flags, *tags, *_different_order(source, target)]
 
 
 def loses_codes(source: Content, target: Content) -> bool:
@@ -48,6 +49,27 @@ def _is_placeholder(code: Code) -> bool:
 def _different_tags(source: Content, target: Content) -> list[str]:
     found = [f"tag: {one}" for one in unmatched(_tags(source), _tags(target))]
     return found + (["tags cross"] if _crosses(target) and not _crosses(source) else [])
+
+
+def _emptied_tags(source: Content, target: Content) -> list[str]:
+    """The pairs of tags that enclose text in the source only: a link without text cannot be seen."""
+    emptied = _empty_pairs(target) - _empty_pairs(source)
+    return [f"tag: {text} without text" for pair, text in sorted(emptied)]
+
+
+def _empty_pairs(content: Content) -> set[tuple[int, str]]:
+    opened: dict[int, str] = {}  # without text so far
+    empty: set[tuple[int, str]] = set()
+    for one in content:
+        if isinstance(one, str) and not one.strip():
+            continue
+        if isinstance(one, str) or one.kind in ("placeholder", "empty"):
+            opened.clear()
+        elif one.kind == "open" and one.pair:
+            opened[one.pair] = one.text
+        elif one.pair in opened:
+            empty.add((one.pair, opened.pop(one.pair) + one.text))
+    return empty
 
 
 def _different_order(source: Content, target: Content) -> list[str]:

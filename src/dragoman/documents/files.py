@@ -119,7 +119,10 @@ def tasks_of(
         into = output if output is None or (single and not output.is_dir()) else output / path.name
         tasks.append(Task(path, into, format))
     if not tasks and wanted:
-        raise DataError(f"{paths[0]}: no text in this folder", hint="check the path")
+        raise DataError(
+            f"{paths[0]}: no text in this folder",
+            hint="dragoman translate reads documents, without --format lines",
+        )
     if not tasks:
         raise DataError(
             f"{paths[0]}: no document in this folder", hint="--format says which format its files have"
@@ -135,18 +138,23 @@ def _of_folder(
         relative = path.relative_to(folder)
         known = None if wanted else format_of_name(path)
         chosen = wanted(relative) if wanted else known is not None and format in (None, known)
-        if chosen and path.is_file() and not _is_program(path):
+        if chosen and path.is_file() and not (wanted is None and _is_other(path, format)):
             yield Task(path, None if output is None else output / relative, format)
 
 
-def _is_program(path: Path) -> bool:
-    """Whether a file has the suffix of Qt, but is in TypeScript."""
+def _is_other(path: Path, format: Format | None) -> bool:
+    """Whether a file has a suffix of ours but is of another kind: TypeScript, or XML such as a layout."""
+    from dragoman.documents.content import START, format_by_content, start_of
     from dragoman.documents.xliff.qt import may_be_qt
 
+    suffix = path.suffix.lower()
     with suppress(OSError):  # its reader says why
-        if path.suffix.lower() == ".ts":
+        if suffix == ".ts" or (suffix == ".xml" and format is None):
             with path.open("rb") as file:
-                return not may_be_qt(file.read(6))
+                start = file.read(START)
+            if suffix == ".ts":
+                return not may_be_qt(start)
+            return format_by_content(start_of(start)) in (None, "html")
     return False
 
 
@@ -221,7 +229,8 @@ def translate_file(
     only_untranslated: bool = False,
 ) -> Outcome:
     """Translate one document. `format` is a name of `FORMATS`; by default the file decides.
-    `columns` are the names or numbers of the columns of a table; by default its first row decides.
+    `columns` are the names or numbers of the columns of a table, or one of them; by default its first row
+    decides.
 
     Translations that the file has stay, unless they are fuzzy or new. `retranslate` replaces them, and
     `approved`, `final` and `locked` those in that state. `only_untranslated` was the name of this default,
@@ -231,6 +240,7 @@ def translate_file(
     replacing = Replacing(retranslate=retranslate, approved=approved, final=final, locked=locked)
     known = None if format is None else format_named(format)
     tasks = tasks_of([Path(source)], Path(output), known)
+    columns = [columns] if isinstance(columns, str) else columns
     check_columns([known or format_of_name(task.source) for task in tasks], columns)
     outcome = translate_files(translator, tasks, decoding, replacing=replacing, columns=columns)
     for _, error in outcome.failed:

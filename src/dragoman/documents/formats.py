@@ -31,7 +31,10 @@ class Languages:
 def expect_language(line: int, name: str, has: str, wanted: str) -> None:
     """Raise DataError if a file is for another language than the wanted one."""
     if has and wanted and not related(has, wanted):
-        raise DataError(f"line {line}: {name} is {has!r}, not {wanted!r}", hint="translate in its languages")
+        raise DataError(
+            f"line {line}: {name} is {has!r}, not {wanted!r}",
+            hint=f"use a model for {has!r}, or correct the file",
+        )
 
 
 @dataclass(frozen=True)
@@ -164,4 +167,6 @@ def document_format(path: Path, data: bytes) -> Format:
 
 def _refused(what: str, suffix: str) -> DataError:
     first = REFUSED[suffix].partition(": ")[2] + ", or " if suffix in REFUSED else ""
-    return DataError(what, hint=f"{first}choose one with --format: {', '.join(FORMATS)}, or lines")
+    return DataError(
+        what, hint=f"{first}say which format it has with --format: {', '.join(FORMATS)}, or lines"
+    )

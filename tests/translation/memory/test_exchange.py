@@ -167,8 +167,10 @@ def test_a_store_is_opened_as_it_is(tmp_path: Path) -> None:
     assert not is_exchanged(tmp_path / "a.tm")
     with open_memory(tmp_path / "a.tm", ("en", "de")) as memory:
         assert memory.path == tmp_path / "a.tm"
-    with pytest.raises(DataError, match="no such translation memory"):
-        is_exchanged(tmp_path / "b.tmx")
+    for name, hint in (("b.tmx", "check the path"), ("b.tm", "make one: dragoman memory import ")):
+        with pytest.raises(DataError, match="no such translation memory") as error:
+            is_exchanged(tmp_path / name)
+        assert str(error.value.hint).startswith(hint)
 
 
 def test_a_memory_and_a_file_may_spell_their_languages_differently(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LINES = "lines"
 _LEFT_OUT = "left out, not of a format to translate"
+_ALONE = "if you translate it by itself, its name and content decide"
 _SHOWN, _NAMED = 5, 20  # at most so many segments to check, and files left out, are listed
 
 
@@ -78,6 +79,7 @@ def plan_documents(
     """Check the files and their places before the model is loaded."""
     from dragoman.documents.files import check_columns, tasks_of
     from dragoman.documents.formats import format_named, format_of_name
+    from dragoman.documents.refused import REFUSED
 
     if STDIN in names:
         raise ConfigError("a document cannot be read from standard input", hint="give a file")
@@ -85,6 +87,11 @@ def plan_documents(
     formats = [task.format or format_of_name(task.source) for task in tasks]
     check_columns(formats, columns or ())
     first = formats[0]
+    for task, known in zip(tasks, formats, strict=True):
+        suffix = task.output.suffix.lower() if task.output else ""
+        other = format_of_name(Path("a" + suffix))
+        if known and (suffix in REFUSED or other not in (None, known)):
+            warn(f"{task.output}: it will be {known.title} in spite of its name, as {task.source} is")
     if tasks[0].output is None and first and first.is_zipped and sys.stdout.isatty():
         raise ConfigError(f"{first.title} cannot be shown in a terminal", hint="give a file with -o")
     return tasks
@@ -132,13 +139,17 @@ def run_documents(
         from dragoman.documents.refused import REFUSED
 
         left_out = [
-            Doubt(str(path), "", "", "", (_LEFT_OUT, *filter(None, [REFUSED.get(path.suffix.lower())])))
+            Doubt(str(path), "", "", "", (_left_out(tasks), REFUSED.get(path.suffix.lower(), _ALONE)))
             for path in outcome.left_out
         ]
-        entries = [*outcome.doubts, *outcome.offers, *left_out]
+        failed = [
+            Doubt(str(path), "", "", "", (f"not translated: {error}", *filter(None, [error.hint])))
+            for path, error in outcome.failed
+        ]
+        entries = [*outcome.doubts, *outcome.offers, *failed, *left_out]
         write_whole(report, report_of(entries, _summary(outcome, len(tasks)), report))
     if not quiet:
-        _say(outcome, len(tasks), report)
+        _say(outcome, tasks, report)
     if outcome.failed:
         fail(outcome.failed, len(tasks), "the others are written")
 
@@ -179,13 +190,20 @@ def _summary(outcome: Outcome, files: int) -> str:
     )
 
 
-def _say(outcome: Outcome, files: int, report: Path | None) -> None:
-    print(_summary(outcome, files), file=sys.stderr)
+def _left_out(tasks: Sequence[Task]) -> str:
+    """Why files of a folder are left out."""
+    format = tasks[0].format
+    return _LEFT_OUT if format is None else f"left out, not {format.title}"
+
+
+def _say(outcome: Outcome, tasks: Sequence[Task], report: Path | None) -> None:
+    if len(outcome.failed) < len(tasks):
+        print(_summary(outcome, len(tasks)), file=sys.stderr)
     if left := outcome.left_out:
         shown = ", ".join(map(str, left[:_NAMED])) + (", ..." if len(left) > _NAMED else "")
-        print(f"{len(left):,} file{'s' * (len(left) > 1)} {_LEFT_OUT}: {shown}", file=sys.stderr)
-        if report is None and len(left) > _NAMED:
-            print("  --report FILE names all of them", file=sys.stderr)
+        print(f"{len(left):,} file{'s' * (len(left) > 1)} {_left_out(tasks)}: {shown}", file=sys.stderr)
+        if report is None:
+            print("  --report FILE says of each what to do with it", file=sys.stderr)
     if not outcome.doubts:
         return
     where = "" if report is None else f": see {report}"

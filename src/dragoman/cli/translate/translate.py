@@ -95,9 +95,9 @@ def translate(
     format: Annotated[
         str | None,
         Flag(
-            "lines, text (paragraphs), markdown, html, po, xliff, tmx, srt, vtt, json, yaml, properties, "
-            "android, resx, strings, stringsdict, xcstrings, qt, csv, docx, pptx, xlsx, odt, odp, ods, epub. "
-            "[default: by name; lines for .txt]",
+            "lines, text (paragraphs), markdown, rst, html, po, xliff, tmx, qt, srt, vtt, json, properties, "
+            "yaml, android, resx, strings, stringsdict, xcstrings, csv, docx, pptx, xlsx, odt, odp, ods, "
+            "epub. [default: by name or content; lines for plain text]",
             metavar="FORMAT",
             section="Input and output",
         ),

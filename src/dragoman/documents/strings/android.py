@@ -93,7 +93,7 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
         name = root.name if root else ""
         raise DataError(
             f"line {line_of(decoded.text, root.start if root else 0)}: <{name}> is not Android's <resources>",
-            hint="name another format if this file is of one",
+            hint="leave the file out, or say which format it has with --format",
         )
     return PartsDocument(decoded, _texts(decoded.text, pieces, categories_of(languages.target)))
 

@@ -69,9 +69,9 @@ def export_memory(memory: TranslationMemory, path: str | Path) -> int:
 def is_exchanged(path: str | Path) -> bool:
     """Whether a file is TMX, TSV or JSONL by its name. Raise DataError if it is missing."""
     if not Path(path).exists():
-        raise DataError(
-            f"{path}: no such translation memory", hint=f"make one: dragoman memory import {path} FILE.tmx"
-        )
+        make = f"make one: dragoman memory import {path} FILE.tmx"
+        hint = "check the path" if kind_of(str(path)) in OF_PAIRS else make
+        raise DataError(f"{path}: no such translation memory", hint=hint)
     return kind_of(str(path)) in OF_PAIRS
 
 

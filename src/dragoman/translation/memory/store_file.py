@@ -228,7 +228,7 @@ def _protected(path: Path) -> DataError:
 def _not_a_memory(path: Path) -> DataError:
     return DataError(
         f"{path}: not a translation memory of dragoman",
-        hint=f"import it into one: dragoman memory import NEW.tm {path}",
+        hint="make one from a .tmx, .tsv or .jsonl file, or two files of lines: see dragoman memory --help",
     )
 
 
