@@ -249,7 +249,7 @@ def translate_file(
 
 
 def check_columns(formats: Iterable[Format | None], columns: Sequence[str]) -> None:
-    """Raise ConfigError if columns are chosen, but none of the formats has any. None is decided by content."""
+    """Raise ConfigError if columns are chosen, but no format has any. None is decided by content."""
     if columns and not any(one is None or one.name == "csv" for one in formats):
         raise ConfigError("a column is chosen, but there is no table", hint="only CSV and TSV have columns")
 
