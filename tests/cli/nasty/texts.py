@@ -173,7 +173,7 @@ def letters() -> bytes:
 INVALID = "not valid UTF-8"
 BAD = {
     "a NUL": Bad(b"The dog\nsle\0eps.\n", "bad:2: a NUL byte"),
-    "only NUL": Bad(b"\0", "bad:1: a NUL byte"),
+    "only NUL": Bad(b"\0", "bad:1: a NUL byte", of_documents="bad: unknown format: a binary file"),
     "a NUL at the end": Bad(b"The dog\n\0", "bad:2: a NUL byte"),
     "zeros": Bad(bytes(4096), "bad:1: a NUL byte", of_documents="bad: unknown format: a binary file"),
     "Latin-1": Bad("The dog\nMüde Bären\n".encode("latin-1"), f"bad:2: {INVALID}"),
@@ -237,7 +237,9 @@ BAD = {
         of_documents="bad: unknown format: a compressed file",
     ),
     "UTF-16 in gzip": Bad(gzip.compress("dog\n".encode("utf-16")), "it looks like UTF-16"),
-    "a gzip bomb of zeros": Bad(zeros, "bad:1: a line of more than 16 MB"),
+    "a gzip bomb of zeros": Bad(
+        zeros, "bad:1: a line of more than 16 MB", of_documents="bad: unknown format: a binary file"
+    ),
     "a gzip bomb of letters": Bad(letters, "bad:1: a line of more than 16 MB"),
     "a name that lies": Bad(b"The dog\n", "bad.gz: not a gzip file", file="bad.gz"),
 }
