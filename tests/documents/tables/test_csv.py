@@ -141,8 +141,14 @@ def test_columns_may_be_chosen(table: str, columns: tuple[str, ...], new: str) -
     assert upper(table, *columns) == new
 
 
+def test_rows_have_as_many_cells_as_the_first_that_is_not_blank() -> None:
+    with pytest.raises(DataError, match="line 4: 2 cells, but 3 in the first row"):
+        read("\n\na,b,c\n1,2\n")
+
+
 def test_without_a_known_column_they_are_listed() -> None:
     for table, columns, message in (
+        ("\n\r\n\na,b,c\n1,2,3\n", (), "line 4: none of 3 columns is known to be in English"),
         ("sku,word\n1,one\n", (), "line 1: none of 2 columns is known to be in English"),
         ("key,de\n1,eins\n", (), "line 1: none of 2 columns"),
         ("key,en,fr\na,one,\n", (), "line 1: no column is in German"),

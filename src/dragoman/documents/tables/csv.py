@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import canonical, closest, language_name, same
-from dragoman.documents.edits import Decoded, Edit, Lines, apply, decode_file
+from dragoman.documents.edits import Decoded, Edit, Lines, apply, decode_file, line_of
 from dragoman.documents.formats import Languages
 from dragoman.documents.segment import (
     Code,
@@ -97,6 +97,7 @@ def parse(data: bytes, languages: Languages, columns: Sequence[str] = ()) -> Tab
     table = read_table(decoded.text)
     if not table.rows:
         return TableDocument(decoded, table, 0, [])
+    line = line_of(table.text, table.rows[0][0][0])
     names = [table.value(cell).strip() for cell in table.rows[0]]
     sides = list(_sides([name[:100] for name in names], languages))
     groups: dict[tuple[str, str], dict[str, int]] = {}  # the columns by side and base, with their languages
@@ -108,7 +109,7 @@ def parse(data: bytes, languages: Languages, columns: Sequence[str] = ()) -> Tab
     )
     if "" in targets and not sources and ("", "") in groups:  # "text" and "translation"
         sources = {"": groups["", ""][""]}
-    chosen = [*dict.fromkeys(_chosen(names, one) for one in columns)] or list(sources.values())
+    chosen = [*dict.fromkeys(_chosen(names, one, line) for one in columns)] or list(sources.values())
     headed = _is_head(names) or (not columns and bool(chosen)) or not all(map(str.isdecimal, columns))
     if not chosen and len(names) == 1:
         chosen = [0]
@@ -116,12 +117,12 @@ def parse(data: bytes, languages: Languages, columns: Sequence[str] = ()) -> Tab
             check_alone(table)
     if not chosen:
         raise DataError(
-            f"line 1: none of {len(names)} columns is known to be in {language_name(languages.source)}",
+            f"line {line}: none of {len(names)} columns is known to be in {language_name(languages.source)}",
             hint=f"choose one with --column: {_listed(names)}",
         )
     if not columns and not targets and sum(map(_is_language, names)) > 1:
         raise DataError(
-            f"line 1: no column is in {language_name(languages.target)}",
+            f"line {line}: no column is in {language_name(languages.target)}",
             hint=f"add one named {languages.target}, or choose with --column what is translated in place: "
             + _listed(names),
         )
@@ -183,14 +184,14 @@ def _best(columns: Mapping[str, int], language: str) -> int:
     return columns.get(tag or "", min(columns.values()))
 
 
-def _chosen(names: Sequence[str], wanted: str) -> int:
+def _chosen(names: Sequence[str], wanted: str, line: int) -> int:
     """A column by its name or its number."""
     folded = [name.casefold() for name in names]
     if wanted.strip().casefold() in folded:
         return folded.index(wanted.strip().casefold())
     if wanted.isdecimal() and 0 < int(wanted) <= len(names):
         return int(wanted) - 1
-    raise DataError(f"line 1: no column {wanted!r}", hint=f"choose with --column: {_listed(names)}")
+    raise DataError(f"line {line}: no column {wanted!r}", hint=f"choose with --column: {_listed(names)}")
 
 
 def _is_head(names: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ from dragoman.documents.xml.edits import newline_of
 
 _DELIMITERS = ",;\t|"
 _FORMULAS = tuple("=+-@＝＋－＠")  # how a cell begins that a spreadsheet may compute
-_HEAD = re.compile(r'(?:[^"\r\n]++|"(?:[^"]++|"")*+"|")*+')
+_HEAD = re.compile(r'[\r\n]*+(?:[^"\r\n]++|"(?:[^"]++|"")*+"|")*+')
 _SEPARATOR = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)  # Excel's line before the first row
 Cell = tuple[int, int]  # text[start:end], with its quotes
 
