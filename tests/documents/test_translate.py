@@ -186,6 +186,7 @@ def without_space(content: Content) -> str:
     return re.sub(r"\s+", "", "".join(one if isinstance(one, str) else one.text for one in content))
 
 
+@pytest.mark.thorough
 @settings(max_examples=300, deadline=None)
 @given(contents())
 def test_every_tag_stays_with_its_words(source: Content) -> None:
@@ -202,6 +203,7 @@ def test_an_identity_changes_nothing(source: Content) -> None:
     assert content(Pretend(target_language="en"), *source) == source
 
 
+@pytest.mark.thorough
 @settings(max_examples=300, deadline=None)
 @given(contents(), st.booleans(), st.booleans())
 def test_codes_survive_any_translator(source: Content, backwards: bool, links: bool) -> None:

@@ -65,11 +65,13 @@ def shape(root: Any) -> list[tuple[str, dict[str, str], str]]:
     ]
 
 
+@pytest.mark.thorough
 @given(files2())
 def test_generated_files_of_version_2(data: bytes) -> None:
     check_edit(data)
 
 
+@pytest.mark.thorough
 @given(files12())
 def test_generated_files_of_version_12(data: bytes) -> None:
     check_edit(data)
@@ -124,6 +126,7 @@ def test_written_files_of_the_suite_are_valid() -> None:
     assert count > 90
 
 
+@pytest.mark.thorough
 @needs_suite
 @given(files2())
 def test_written_files_of_version_2_are_valid(data: bytes) -> None:

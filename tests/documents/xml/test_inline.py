@@ -120,6 +120,7 @@ def test_codes_without_an_end_tag_of_their_own_may_overlap() -> None:
     assert write((*codes, Code("</b>", "close")), "line 1") == "<sc id='1'/><bpt>[</bpt><b ></b>"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text",
     [

@@ -140,6 +140,7 @@ def test_no_tag_is_lost_whatever_comes() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text",
     [
