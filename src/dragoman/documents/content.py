@@ -17,7 +17,7 @@ _BINARY = {  # what begins so, and the suffix that it usually has
     ("an image", ".png"): (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*"),
     ("a program", ".exe"): (b"\x7fELF", b"MZ\x90", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe", b"\0asm"),
 }
-_ENCODINGS = (  # by a byte order mark, or by the zeros of UTF-16 in front of what is mostly ASCII
+_ENCODINGS = (  # a byte order mark, or "<" in UTF-16 without one
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),

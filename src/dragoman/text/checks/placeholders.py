@@ -234,9 +234,9 @@ _WHOLE = ("tag", "url", "email", "double brace")  # with the directives in them
 
 
 def dialects(flags: Iterable[str]) -> tuple[str, ...]:
-    """Return the programs that read a message, by its flags: "c" for "c-format". "no-c-format" is none.
+    """Return the programs that read a message: "c" for the flag "c-format". "no-c-format" names no program.
 
-    Nor is "icu-format" or "java-format": the arguments of such messages are codes.
+    "icu-format" and "java-format" are left out: the arguments of such messages are codes.
     """
     names = (flag.removesuffix("-format").removeprefix("possible-") for flag in flags if "-format" in flag)
     return tuple(name for name in names if not name.startswith("no-") and name not in ("icu", "java"))
