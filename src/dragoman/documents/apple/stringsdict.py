@@ -15,7 +15,7 @@ from dragoman.documents.plural_rules import CATEGORIES, categories_of
 from dragoman.documents.strings.keyed import KeyedString, string_in_xml
 from dragoman.documents.xml.edits import indent
 from dragoman.documents.xml.inline import text_in
-from dragoman.documents.xml.pieces import Element, Piece, read_xml, tree
+from dragoman.documents.xml.pieces import Element, Piece, read_xml
 
 _TYPES = ("NSStringFormatSpecTypeKey", "NSStringFormatValueTypeKey")
 _VARIABLES = re.compile(r"(?:\s*%(?:\d+\$)?#@[^@]+@)+\s*")
@@ -25,8 +25,7 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     """Read a file. Raises DataError with the line for other XML, and for a binary property list."""
     if data.startswith(b"bplist"):
         raise DataError("line 1: a binary property list", hint="convert it: plutil -convert xml1 FILE")
-    decoded, pieces = read_xml(data)
-    root = tree(pieces)
+    decoded, pieces, root = read_xml(data)
     if root.name != "plist":
         line = line_of(decoded.text, root.start)
         raise DataError(f"line {line}: <{root.name}> is not <plist>", hint="use a property list of Apple")

@@ -16,7 +16,7 @@ from dragoman.documents.office.inside import Atom, mend, trim
 from dragoman.documents.office.package import Package
 from dragoman.documents.segment import Code, Content, Result, Segment, dealt, merged
 from dragoman.documents.xml.edits import retag
-from dragoman.documents.xml.pieces import ATTRIBUTE, Element, read_xml, tree, without_collection
+from dragoman.documents.xml.pieces import ATTRIBUTE, Element, read_xml, without_collection
 from dragoman.text.xml import FORBIDDEN, escape, escape_attribute
 
 _TAGS = 2_000_000  # with less than a kilobyte of memory for each
@@ -197,8 +197,8 @@ def read_tree(data: bytes) -> tuple[Decoded, Element]:
     """Return an XML file as text, and its root. Raises DataError as `read_xml` does, and if it is too big."""
     if data.count(b"<") > _TAGS:
         raise DataError(f"more than {_TAGS:,} tags", hint="this file is not safe to read")
-    decoded, pieces = read_xml(data)
-    return decoded, tree(pieces, texts=True)
+    decoded, _, root = read_xml(data, texts=True)
+    return decoded, root
 
 
 @contextmanager

@@ -87,21 +87,18 @@ class _Text:
 
 def parse(data: bytes, languages: Languages) -> PartsDocument:
     """Read a file of string resources. Raises DataError with the line for other XML."""
-    decoded, pieces = read_xml(data)
-    root = next((piece for piece in pieces if piece.kind == "start"), None)
-    if root is None or root.name != "resources":
-        name = root.name if root else ""
+    decoded, pieces, root = read_xml(data)
+    if root.name != "resources":
         raise DataError(
-            f"line {line_of(decoded.text, root.start if root else 0)}: <{name}> is not Android's <resources>",
+            f"line {line_of(decoded.text, root.start)}: <{root.name}> is not Android's <resources>",
             hint="leave the file out, or say which format it has with --format",
         )
-    return PartsDocument(decoded, _texts(decoded.text, pieces, categories_of(languages.target)))
+    return PartsDocument(decoded, _texts(decoded.text, pieces, root.first, categories_of(languages.target)))
 
 
-def _texts(text: str, pieces: list[Piece], categories: tuple[str, ...]) -> Iterator[_Text]:
+def _texts(text: str, pieces: list[Piece], number: int, categories: tuple[str, ...]) -> Iterator[_Text]:
     notes: list[str] = []
     lines = Lines(text)
-    number = next(n for n, piece in enumerate(pieces) if piece.kind == "start") + 1
     while number < len(pieces):
         piece = pieces[number]
         if piece.kind == "other" and text.startswith("<!--", piece.start):

@@ -10,7 +10,7 @@ from dragoman.documents.edits import Lines, PartsDocument, line_of
 from dragoman.documents.formats import Languages
 from dragoman.documents.strings.keyed import KeyedString, string_in_xml
 from dragoman.documents.xml.inline import text_in
-from dragoman.documents.xml.pieces import Element, Piece, read_xml, tree
+from dragoman.documents.xml.pieces import Element, Piece, read_xml
 
 # Properties of controls that hold language; a designer's file has many others.
 _SHOWN = re.compile(r"(?:Text|ToolTip|Caption|Title|Description|Accessible|Header|Items|Message|Hint)")
@@ -18,8 +18,7 @@ _SHOWN = re.compile(r"(?:Text|ToolTip|Caption|Title|Description|Accessible|Heade
 
 def parse(data: bytes, languages: Languages) -> PartsDocument:
     """Read a file. Raises DataError with the line for other XML."""
-    decoded, pieces = read_xml(data)
-    root = tree(pieces)
+    decoded, pieces, root = read_xml(data)
     if root.name != "root":
         line = line_of(decoded.text, root.start)
         raise DataError(f"line {line}: <{root.name}> is not <root> of RESX", hint="use a .resx or .resw file")

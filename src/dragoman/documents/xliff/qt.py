@@ -17,7 +17,7 @@ from dragoman.documents.segment import Code, Content, Segment, Status, translati
 from dragoman.documents.xliff.bilingual import Bilingual, News
 from dragoman.documents.xml.edits import indent, removal, written
 from dragoman.documents.xml.inline import Tag, has_text, write
-from dragoman.documents.xml.pieces import Element, Piece, read_xml, tree, without_collection
+from dragoman.documents.xml.pieces import Element, Piece, read_xml, without_collection
 
 _OURS = "dragoman: "
 _PREVIOUS = "dragoman, previous translation: "
@@ -37,8 +37,7 @@ def parse(data: bytes, languages: Languages) -> Ts:
         raise DataError(
             "line 1: not XML", hint="programs in TypeScript are not translated, but files of Qt are"
         )
-    decoded, pieces = read_xml(data)
-    root = tree(pieces)
+    decoded, pieces, root = read_xml(data)
     line = line_of(decoded.text, root.start)
     if root.name != "TS":
         raise DataError(f"line {line}: <{root.name}> is not <TS>", hint="use a file of Qt Linguist")

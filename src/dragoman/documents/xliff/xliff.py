@@ -8,13 +8,12 @@ from dragoman.documents.formats import Languages
 from dragoman.documents.segment import Document
 from dragoman.documents.xliff.version1 import Xliff12
 from dragoman.documents.xliff.version2 import Xliff2
-from dragoman.documents.xml.pieces import read_xml, tree
+from dragoman.documents.xml.pieces import read_xml
 
 
 def parse(data: bytes, languages: Languages) -> Document:
     """Read a file. Raises DataError, with the line, for one that is damaged or for other languages."""
-    decoded, pieces = read_xml(data)
-    root = tree(pieces)
+    decoded, pieces, root = read_xml(data)
     version = root.attributes.get("version") or ("2.0" if ":2." in root.space else "1.2")
     if root.name == "xliff" and version.startswith("1."):
         return Xliff12(decoded, pieces, root, languages)

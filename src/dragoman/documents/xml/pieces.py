@@ -86,7 +86,9 @@ class Piece(NamedTuple):  # light, because a file has hundreds of thousands
         }
 
 
-_NONE: dict[str, str] = {}  # one for all elements without attributes
+_Names = dict[str, tuple[str, str, dict[str, str]]]  # a tag as written -> name, namespace, attributes
+_NO_ATTRIBUTES: dict[str, str] = {}
+_NO_CHILDREN: list[Element] = []
 
 
 class Element:
@@ -97,15 +99,13 @@ class Element:
 
     __slots__ = tuple("attributes children end first inner inner_end last name space start tag".split())
 
-    def __init__(self, tag: Piece, first: int) -> None:
+    def __init__(self, tag: Piece, first: int, attributes: dict[str, str], children: list[Element]) -> None:
         self.tag = tag
-        self.start, self.inner = tag.start, tag.end
+        _, self.start, self.inner, self.name, self.space, _, _ = tag
         self.inner_end, self.end = tag.start, tag.end  # until its end is known
         self.first = self.last = first
-        self.name = tag.name
-        self.space = tag.space
-        self.attributes = tag.attributes if len(tag.inside) > 1 else _NONE
-        self.children: list[Element] = []
+        self.attributes = attributes  # shared by tags that are the same
+        self.children = children
 
     def walk(self, skip: Callable[[Element], bool] | None = None) -> Iterator[Element]:
         """Yield this element and all in it, texts too, in document order, without those that `skip` names."""
@@ -120,11 +120,17 @@ class Element:
 
     def child(self, name: str) -> Element | None:
         """The first child element of this name."""
-        return next((one for one in self.children if one.name == name), None)
+        for one in self.children:
+            if one.name == name:
+                return one
+        return None
 
     def get(self, name: str) -> str:
         """An attribute by its name without a namespace, or "" if it is missing."""
-        return next((value for key, value in self.attributes.items() if key.rpartition("}")[2] == name), "")
+        for key, value in self.attributes.items():
+            if key.rpartition("}")[2] == name:
+                return value
+        return ""
 
     def raw_name(self, text: str) -> str:
         """The name with its prefix."""
@@ -171,10 +177,10 @@ class _References(Decoded):
             return f"]]>&#{ord(char[0])};<![CDATA["
 
 
-def read_xml(data: bytes) -> tuple[Decoded, list[Piece]]:
-    """Return a file as text, and its pieces in order, without gaps.
+def read_xml(data: bytes, *, texts: bool = False) -> tuple[Decoded, list[Piece], Element]:
+    """Return a file as text, its pieces in order, without gaps, and its root.
 
-    The encoding comes from the byte order mark, else the declaration, else it is UTF-8. Raises DataError
+    With `texts`, those are children of their elements, too. The encoding comes from the byte order mark, else the declaration, else it is UTF-8. Raises DataError
     with the line for a file that is not well-formed, declares entities, or nests too deep.
     """
     declared = _DECLARED.match(data)
@@ -190,12 +196,12 @@ def read_xml(data: bytes) -> tuple[Decoded, list[Piece]]:
         same = False
     if not same:
         raise DataError(f"line 1: cannot read {name!r} and write it back", hint="convert the file to UTF-8")
-    return _References(**vars(decoded)), split_xml(decoded.text)
+    return _References(**vars(decoded)), *split_xml(decoded.text, texts=texts)
 
 
-def split_xml(text: str) -> list[Piece]:
-    """Return the pieces of a whole XML document. Raises as `read_xml` does."""
-    return _split(text, *_check(text))
+def split_xml(text: str, *, texts: bool = False) -> tuple[list[Piece], Element]:
+    """Return the pieces and the root of a whole XML document. Raises as `read_xml` does."""
+    return _split(text, *_check(text), texts)
 
 
 def _check(text: str) -> tuple[int, int]:
@@ -226,13 +232,9 @@ def _check(text: str) -> tuple[int, int]:
     return start, end
 
 
-def _split(text: str, doctype_start: int, doctype_end: int) -> list[Piece]:
+def _split(text: str, doctype_start: int, doctype_end: int, texts: bool) -> tuple[list[Piece], Element]:
     found: list[Piece] = []
     add, new = found.append, tuple.__new__  # a third faster than Piece(...)
-    # The name of a tag as written to its name and namespace, in the scope of each open element.
-    spaces = _OUTSIDE
-    names: dict[str, tuple[str, str]] = {}
-    scopes: list[tuple[Spaces, dict[str, tuple[str, str]]]] = []
     done = 0
     for match in _TAG.finditer(text, 0, doctype_start):  # comments, instructions and space
         if match.start() > done:
@@ -242,38 +244,58 @@ def _split(text: str, doctype_start: int, doctype_end: int) -> list[Piece]:
     if doctype_end:
         add(Piece("other", done, doctype_end))
         done = doctype_end
+    spaces, names = _OUTSIDE, _Names()  # in the scope of the open element
+    siblings: list[Element] = []
+    above: list[tuple[Element, list[Element], Spaces, _Names]] = []
     for match in _TAG.finditer(text, done):
         start, end = match.span()
         if start > done:
-            add(new(Piece, ("text", done, start, "", "", "", _OUTSIDE)))
+            piece = new(Piece, ("text", done, start, "", "", "", _OUTSIDE))
+            if texts and above:
+                siblings.append(Element(piece, len(found), _NO_ATTRIBUTES, _NO_CHILDREN))
+            add(piece)
         done = end
         closed, opened, inside = match.groups()
         if opened:
-            scopes.append((spaces, names))
-            if len(scopes) > _DEEPEST:
+            if len(above) == _DEEPEST:
                 line = line_of(text, start)
                 raise DataError(
                     f"line {line}: more than {_DEEPEST:,} elements inside each other",
                     hint="this file is not safe to read",
                 )
+            outer = spaces, names
             if "xmlns" in inside:
-                spaces, names = Spaces(_declared(inside), spaces), {}
-            known = names.get(opened)
+                spaces, names = Spaces(_declared(inside), spaces), _Names()
+            known = names.get(opened + inside)
             if known is None:
                 prefix, _, local = opened.rpartition(":")
-                known = names[opened] = local, spaces.get(prefix)
-            add(new(Piece, ("start", start, end, *known, inside, spaces)))
+                attributes = Piece("start", start, end, inside=inside, spaces=spaces).attributes
+                known = names[opened + inside] = local, spaces.get(prefix), attributes
+            name, space, attributes = known
+            piece = new(Piece, ("start", start, end, name, space, inside, spaces))
+            add(piece)
+            children: list[Element] = []
+            element = Element(piece, len(found), attributes, children)
+            siblings.append(element)
             if inside[-1:] == "/":
-                add(Piece("end", end, end, *known))
-                spaces, names = scopes.pop()
+                element.inner_end = end
+                add(new(Piece, ("end", end, end, name, space, "", _OUTSIDE)))
+                spaces, names = outer
+            else:
+                above.append((element, siblings, *outer))
+                siblings = children
         elif closed:
-            add(new(Piece, ("end", start, end, *names[closed], "", _OUTSIDE)))
-            spaces, names = scopes.pop()
+            element, siblings, spaces, names = above.pop()
+            element.last, element.inner_end, element.end = len(found), start, end
+            add(new(Piece, ("end", start, end, element.name, element.space, "", _OUTSIDE)))
         else:
-            add(Piece("cdata" if text.startswith("<![", start) else "other", start, end))
+            piece = Piece("cdata" if text.startswith("<![", start) else "other", start, end)
+            if texts and piece.kind == "cdata":
+                siblings.append(Element(piece, len(found), _NO_ATTRIBUTES, _NO_CHILDREN))
+            add(piece)
     if done < len(text):
         add(Piece("text", done, len(text)))
-    return found
+    return found, siblings[0]
 
 
 def _declared(inside: str) -> dict[str, str]:
@@ -293,27 +315,6 @@ def after_element(pieces: list[Piece], start: int) -> int:
         start += 1
         if not depth:
             return start
-
-
-def tree(found: list[Piece], *, texts: bool = False) -> Element:
-    """Return the root of a document. With `texts`, those inside it are children, too."""
-    root: Element | None = None
-    above: list[Element] = []
-    for number, piece in enumerate(found):
-        if piece.kind == "start":
-            element = Element(piece, number + 1)
-            if above:
-                above[-1].children.append(element)
-            root = root or element
-            above.append(element)
-        elif piece.kind == "end":
-            element = above.pop()
-            element.last, element.inner_end, element.end = number, piece.start, piece.end
-        elif texts and above and piece.kind != "other":
-            above[-1].children.append(Element(piece, number))
-    if root is None:
-        raise ValueError("no element")
-    return root
 
 
 def unescape(raw: str) -> str:
