@@ -58,11 +58,16 @@ def translation_of(source: Content, target: Content) -> Content | None:
 def merged(parts: Iterable[str | Code]) -> Content:
     """The same content without empty strings and without two strings in a row."""
     found: list[str | Code] = []
+    last = ""  # the text that is last
     for part in parts:
-        if isinstance(part, str) and found and isinstance(found[-1], str):
-            found[-1] += part
-        elif part != "":
+        if not isinstance(part, str):
+            last = ""
             found.append(part)
+        elif last:
+            found[-1] = last = last + part
+        elif part:
+            found.append(part)
+            last = part
     return tuple(found)
 
 

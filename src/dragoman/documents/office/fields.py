@@ -31,6 +31,8 @@ def join_fields(prefix: str, atoms: list[RunAtom], pair: int) -> tuple[list[RunA
 
     `prefix` is the prefix of element names, `pair` the last number in use. Returns the new last one, too.
     """
+    if not any(one.mark for one in atoms):
+        return atoms, pair
     matches = _match(atoms)
     closing: dict[int, int] = {}  # place of an end -> its pair
     done: list[RunAtom] = []

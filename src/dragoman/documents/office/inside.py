@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -73,6 +73,8 @@ def pair_ranges(atoms: Sequence[Atom], pair: int) -> int:
 
     `pair` is the last number in use; the new last one is returned.
     """
+    if not any(one.limit for one in atoms):
+        return pair
     open_: list[Atom] = []
     crossed: set[int] = set()  # ids of starts that lie open in `open_` but can no longer be paired
     starts: dict[str, tuple[Atom, int]] = {}  # and how many texts came before
@@ -102,11 +104,12 @@ def pair_ranges(atoms: Sequence[Atom], pair: int) -> int:
     return pair
 
 
-def trim(content: Content) -> tuple[Content, Content, Content]:
-    """Split a content into the part that stays before the sentence, the sentence, and the part after it.
+def trim(items: Iterable[str | Code]) -> tuple[Content, Content, Content]:
+    """Split the content of a paragraph into the part that stays before the sentence, the sentence, and the part after it.
 
     Spaces and empty codes at the ends stay in place, and so do pairs around all of it.
     """
+    content = merged(items)
     start, end = 0, len(content)
     while start < end:
         first, last = content[start], content[end - 1]
@@ -120,16 +123,12 @@ def trim(content: Content) -> tuple[Content, Content, Content]:
             end -= 2  # the page number in a table of contents
         else:
             break
-    before, middle, after = list(content[:start]), list(content[start:end]), list(content[end:])
-    if middle and isinstance(one := middle[0], str):
-        bare = one.lstrip()
-        middle[0] = bare
-        before.append(one[: len(one) - len(bare)])
-    if middle and isinstance(one := middle[-1], str):
-        bare = one.rstrip()
-        middle[-1] = bare
-        after.insert(0, one[len(bare) :])
-    return merged(before), merged(middle), merged(after)
+    before, middle, after = content[:start], content[start:end], content[end:]
+    if middle and isinstance(one := middle[0], str) and (bare := one.lstrip()) != one:
+        before, middle = (*before, one[: len(one) - len(bare)]), (bare, *middle[1:])
+    if middle and isinstance(one := middle[-1], str) and (bare := one.rstrip()) != one:
+        middle, after = (*middle[:-1], bare), (one[len(bare) :], *after)
+    return before, middle, after
 
 
 def _stays(one: str | Code) -> bool:
@@ -155,8 +154,11 @@ def mend(content: Content, source: Content) -> Content:
 
     A pair that crosses another one ends early. Missing codes without a pair, such as images, go to the end.
     """
-    codes = Counter(one for one in source if isinstance(one, Code))
-    closing = {one.pair: one for one in source if isinstance(one, Code) and one.kind == "close"}
+    old = [one for one in source if isinstance(one, Code)]
+    if [one for one in content if isinstance(one, Code)] == old:
+        return merged(content)
+    codes = Counter(old)
+    closing = {one.pair: one for one in old if one.kind == "close"}
     done: list[str | Code] = []
     open_: dict[int, Code] = {}  # pair -> its closing code
     for one in content:

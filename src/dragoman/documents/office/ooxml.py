@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from dragoman.base.errors import DataError
 from dragoman.documents.office.package import Package
@@ -15,7 +15,7 @@ from dragoman.documents.office.parts import (
     Passage,
     XmlPart,
     attribute_passages,
-    find_paragraphs,
+    check_depth_of_paragraphs,
     read_member,
     title_part,
 )
@@ -27,6 +27,8 @@ DRAWN = (  # parts that all three programs have, by the ends of content types
     "ms-office.chartex+xml",
 )
 _TITLE = "package.core-properties+xml"
+_DESCRIBED, _LEFT_OUT = {"docPr", "cNvPr"}, {"del", "moveFrom", "Fallback"}
+_WANTED = {"p", "AlternateContent", *_DESCRIBED, *_LEFT_OUT}
 _DESCRIPTIONS = {"descr": None, "title": None}
 _DEEPEST = 20  # alternatives inside each other
 _NUMBERS = re.compile(r"\d+")
@@ -59,9 +61,7 @@ class Parts:
     def titles(self) -> list[XmlPart]:
         return [title_part(self.package, name) for name in self.named(_TITLE)]
 
-    def part(
-        self, name: str, where: str, skipped: Callable[[Element], bool] = lambda element: False
-    ) -> XmlPart:
+    def part(self, name: str, where: str, skipped: Callable[[Element], bool] | None = None) -> XmlPart:
         """One part with its paragraphs and descriptions.
 
         Newer drawings come with a second version for old programs. If both say the same, so do the
@@ -69,12 +69,21 @@ class Parts:
         """
         decoded, root = read_member(self.package, name)
         text = decoded.text
+        wanted = [one for one in root.walk(skipped) if one.name in _WANTED]
+        check_depth_of_paragraphs(paragraphs := [one for one in wanted if _is_paragraph(one)])
+        places = [one.start for one in paragraphs]
 
-        def left_out(one: Element) -> bool:
-            return one.name in ("del", "moveFrom", "Fallback") or skipped(one)
+        def shown(top: Element) -> Iterator[Element]:
+            """Those that are wanted in an element, without what is left out."""
+            first, last = (bisect_left(wanted, at, key=_start) for at in (top.inner, top.inner_end))
+            done = 0
+            for one in wanted[first:last]:
+                if one.start >= done and one.name in _LEFT_OUT:
+                    done = one.end
+                elif one.start >= done:
+                    yield one
 
-        places = [one.start for one in find_paragraphs(root, _is_paragraph, skipped)]
-        described = [one for one in root.walk(left_out) if one.name in ("docPr", "cNvPr")]
+        described = [one for one in shown(root) if one.name in _DESCRIBED]
         starts = sorted([*places, *(one.start for one in described)])
 
         def paragraph(place: int) -> str:
@@ -83,7 +92,7 @@ class Parts:
         def inside(top: Element, depth: int = 0) -> list[Passage]:
             passages: list[Passage] = []
             alternatives: list[Element] = []
-            for one in top.walk(lambda one: one is not top and left_out(one)):
+            for one in shown(top):
                 if _is_paragraph(one):
                     passage = read_paragraph(text, one, paragraph(one.start), starts, self._language)
                     passages += [passage] if passage else []
@@ -104,6 +113,10 @@ class Parts:
         for one in described:
             passages += attribute_passages(text, one, _DESCRIPTIONS, paragraph(one.start))
         return XmlPart(name, decoded, sorted(passages, key=lambda one: one.start))
+
+
+def _start(element: Element) -> int:
+    return element.start
 
 
 def _is_paragraph(element: Element) -> bool:

@@ -25,8 +25,8 @@ from dragoman.documents.office.parts import (
     Raw,
     XmlPart,
     attribute_passages,
+    check_depth_of_paragraphs,
     escaped,
-    find_paragraphs,
     passage_of,
     plain_passage,
     read_member,
@@ -105,11 +105,11 @@ def _part(name: str, decoded: Decoded, root: Element, where: str) -> XmlPart:
     skipped = {"content.xml": _is_left_out, "styles.xml": _is_left_out_of_master}.get(
         name, _is_left_out_of_chart
     )
-    paragraphs = find_paragraphs(
-        root, lambda one: _is_paragraph(one) or (one.space, one.name) in _PLAIN, skipped
-    )
+    elements = list(root.walk(skipped))
+    paragraphs = [one for one in elements if _is_paragraph(one) or (one.space, one.name) in _PLAIN]
+    check_depth_of_paragraphs(paragraphs)
     starts, styles = [one.start for one in paragraphs], _styles(root)
-    cells = [one for one in root.walk(skipped) if one.get("string-value")]
+    cells = [one for one in elements if one.get("string-value")]
     repeating = {one.start: cell for cell in cells for one in cell.children if _is_paragraph(one)}
     passages: list[Passage] = []
     for number, one in enumerate(paragraphs, 1):
@@ -121,7 +121,7 @@ def _part(name: str, decoded: Decoded, root: Element, where: str) -> XmlPart:
         if passage and one.start in repeating:
             _repeat(decoded.text, passage, repeating[one.start])
         passages += [passage] if passage else []
-    for one in root.walk(skipped):
+    for one in elements:
         if one.name in ("help-message", "error-message"):  # for a cell
             passages += attribute_passages(decoded.text, one, {"title": None}, f"{where}{one.name}")
     return XmlPart(name, decoded, sorted(passages, key=lambda one: one.start))

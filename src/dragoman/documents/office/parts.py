@@ -252,14 +252,8 @@ def _write_attribute(content: Content, raw: Raw) -> str:
     return escape_attribute(FORBIDDEN.sub("", plain)).replace("'", "&apos;")
 
 
-def find_paragraphs(
-    root: Element, wanted: Callable[[Element], bool], skipped: Callable[[Element], bool]
-) -> list[Element]:
-    """Return paragraphs in order, without those in elements that are skipped.
-
-    Raises DataError if they lie too deep inside each other.
-    """
-    paragraphs = [one for one in root.walk(skipped) if wanted(one)]
+def check_depth_of_paragraphs(paragraphs: Sequence[Element]) -> None:
+    """Raise DataError if paragraphs, in the order of the file, lie too deep inside each other."""
     ends: list[int] = []
     for one in paragraphs:
         while ends and ends[-1] <= one.start:
@@ -269,7 +263,6 @@ def find_paragraphs(
             raise DataError(
                 f"more than {_DEEPEST} paragraphs inside each other", hint="this file is not safe to read"
             )
-    return paragraphs
 
 
 def passage_of(
@@ -280,7 +273,7 @@ def passage_of(
     write: Write,
 ) -> Passage | None:
     """Return a paragraph as a passage, or None if it has no text. `atoms` are those of its codes."""
-    before, source, after = trim(merged(items))
+    before, source, after = trim(items)
     if not any(isinstance(one, str) for one in source):
         return None
     passage = Passage(Segment(source, where), *place, write, before, after)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from dragoman.documents.office.fields import RunAtom, encloses_text, join_atoms, join_fields
@@ -38,6 +39,7 @@ _DROPPED = {"pPr", "rPr", "endParaRPr", "proofErr", "lastRenderedPageBreak", "rP
 _LANGUAGE = re.compile(
     r"<\w+:(?:lang|noProof)\b[^<>]*/>|\s(?:lang|altLang|dirty|err|noProof|smtClean)=(?:\"[^\"]*\"|'[^']*')"
 )
+_BLANK = re.compile(r"[\t\r\n]")
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _NO_STYLE = re.compile(r"<(?:\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
 _VISIBLE = re.compile(r"<\w+:(?:u|strike|dstrike|highlight|shd|bdr)\b|\s(?:u|strike)=")  # even of a space
@@ -120,7 +122,7 @@ class _Reader(ParagraphReader):
             return excel_text(plain)
         if element.space in WORD and element.get("space") != "preserve":
             plain = plain.strip(" \t\r\n")
-        plain = re.sub(r"[\t\r\n]", " ", plain)
+        plain = _BLANK.sub(" ", plain)
         return plain.replace("_x000B_", "\n") if element.space in DRAWING else plain
 
     def _append(
@@ -134,9 +136,7 @@ class _Reader(ParagraphReader):
         mark: str = "",
     ) -> None:
         run = 0 if style is None else self.run
-        self.atoms.append(
-            RunAtom(kind, raw, text, pair=pair, style=style, run=run, home=self.home, mark=mark)
-        )
+        self.atoms.append(RunAtom(kind, raw, text, False, pair, "", "", (), style, run, self.home, mark))
 
     def _add(
         self,
@@ -199,6 +199,7 @@ def _is_blank(text: str, style: str) -> bool:
     return not text.strip() and not _VISIBLE.search(style)
 
 
+@lru_cache
 def _style(properties: str) -> str:
     kept = _LANGUAGE.sub("", properties)
     return "" if _NO_STYLE.fullmatch(kept) else kept

@@ -143,6 +143,9 @@ class Element:
 
     def plain(self, text: str) -> str:
         """All text inside, decoded, of a tree with texts."""
+        inner = text[self.inner : self.inner_end]
+        if self.name and "<" not in inner:
+            return unescape(inner)
         return "".join([unescape(text[one.start : one.end]) for one in self.walk() if not one.name])
 
 
