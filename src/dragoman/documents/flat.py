@@ -10,9 +10,9 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 
-from dragoman.documents.segment import Code, Content, full_text
+from dragoman.documents.segment import Code, Content, full_text, merged
 from dragoman.text.checks.placeholders import Kind, find_placeholders, mask
 
 # Shortcuts of the keyboard, in text and alone behind a tab: Ctrl+O, Alt-F4, ⌘S, <Control>q.
@@ -118,14 +118,8 @@ def parts(content: Content) -> Iterator[Content | Code]:
 
 def as_written(content: Sequence[str | Code]) -> Content:
     """The same content with adjacent texts joined, and codes that were found in the text as text."""
-    out: list[str | Code] = []
-    for one in content:
-        for each in (one.parts or (one.text,)) if isinstance(one, FoundCode) else (one,):
-            if isinstance(each, str) and out and isinstance(out[-1], str):
-                out[-1] += each
-            elif each != "":
-                out.append(each)
-    return tuple(out)
+    plain = ((one.parts or (one.text,)) if isinstance(one, FoundCode) else (one,) for one in content)
+    return merged(chain.from_iterable(plain))
 
 
 def _with_keys(text: str) -> Iterator[str | Code]:

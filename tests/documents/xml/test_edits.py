@@ -34,9 +34,7 @@ def test_attributes_change_and_others_stay(before: str, changes: dict[str, str |
     new = apply(before, [retag(before, root.tag, changes)])
     assert new == after
     wanted = {**root.attributes, **changes}
-    assert split_xml(new)[1].attributes == {
-        key: value for key, value in wanted.items() if value is not None
-    }
+    assert split_xml(new)[1].attributes == {key: value for key, value in wanted.items() if value is not None}
 
 
 def test_attributes_are_written_with_a_space() -> None:

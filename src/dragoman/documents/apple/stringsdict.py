@@ -14,8 +14,7 @@ from dragoman.documents.formats import Languages
 from dragoman.documents.plural_rules import CATEGORIES, categories_of
 from dragoman.documents.strings.keyed import KeyedString, string_in_xml
 from dragoman.documents.xml.edits import indent
-from dragoman.documents.xml.inline import text_in
-from dragoman.documents.xml.pieces import Element, Piece, read_xml
+from dragoman.documents.xml.pieces import Element, read_xml
 
 _TYPES = ("NSStringFormatSpecTypeKey", "NSStringFormatValueTypeKey")
 _VARIABLES = re.compile(r"(?:\s*%(?:\d+\$)?#@[^@]+@)+\s*")
@@ -25,23 +24,21 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     """Read a file. Raises DataError with the line for other XML, and for a binary property list."""
     if data.startswith(b"bplist"):
         raise DataError("line 1: a binary property list", hint="convert it: plutil -convert xml1 FILE")
-    decoded, pieces, root = read_xml(data)
+    decoded, _, root = read_xml(data, texts=True)
     if root.name != "plist":
         line = line_of(decoded.text, root.start)
         raise DataError(f"line {line}: <{root.name}> is not <plist>", hint="use a property list of Apple")
-    return PartsDocument(decoded, _strings(decoded.text, pieces, root, categories_of(languages.target)))
+    return PartsDocument(decoded, _strings(decoded.text, root, categories_of(languages.target)))
 
 
-def _strings(
-    text: str, pieces: list[Piece], root: Element, categories: tuple[str, ...]
-) -> Iterator[KeyedString]:
+def _strings(text: str, root: Element, categories: tuple[str, ...]) -> Iterator[KeyedString]:
     found: dict[int, tuple[str, Element, tuple[str, ...]]] = {}  # by the place of a value
     lines = Lines(text)
     for element in root.walk():
         path, key, lacking = found.get(element.start, ("", element, ()))
         if element.name == "dict":
-            children = element.children
-            names = [text_in(text, pieces[one.first : one.last]) for one in children[::2]]
+            children = [one for one in element.children if one.name]
+            names = [one.plain(text) for one in children[::2]]
             plural = "other" in names and (_TYPES[0] in names or set(names) <= set(CATEGORIES))
             lacking = tuple(one for one in categories if one not in names) if plural else ()
             for name, above, value in zip(names, children[::2], children[1::2], strict=False):
@@ -49,7 +46,7 @@ def _strings(
                     label = f"{path}.{name}".removeprefix(".")
                     found[value.start] = label, above, lacking if name == "other" else ()
         elif element.name == "string" and path:
-            for one in string_in_xml(text, pieces, element, path, lines.line(key.start)):
+            for one in string_in_xml(text, element, path, lines.line(key.start)):
                 if not _VARIABLES.fullmatch(one.value):
                     before, old = text[key.start : one.start], text[one.start : one.end]
                     after = text[one.end : element.end] + indent(text, key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from fnmatch import translate
+from fnmatch import fnmatchcase
 
 _LITERAL = re.compile(r'"((?:[^"]|"")*)"')
 _MOST_PATTERNS = 100
@@ -15,7 +15,7 @@ class Compared:
 
     def __init__(self) -> None:
         self._texts: set[str] = set()
-        self._patterns: dict[str, re.Pattern[str]] = {}
+        self._patterns: set[str] = set()
         self.formulas = 0
 
     def add(self, text: str) -> None:
@@ -33,17 +33,14 @@ class Compared:
             for text in {plain, *plain.split(",")}:
                 self.add(text)
                 self.add(bare := text.lstrip("<>="))
-                if re.search(r"[*?]", bare) and any(map(str.isalpha, bare)):
-                    self._add_pattern(bare.strip().casefold())
-
-    def _add_pattern(self, text: str) -> None:
-        if len(self._patterns) < _MOST_PATTERNS:
-            self._patterns[text] = re.compile(translate(text.replace("[", "[[]")))
+                is_pattern = re.search(r"[*?]", bare) and any(map(str.isalpha, bare))
+                if is_pattern and len(self._patterns) < _MOST_PATTERNS:
+                    self._patterns.add(bare.strip().casefold().replace("[", "[[]"))
 
     def has(self, text: str) -> bool:
         """Whether a cell with this text is compared."""
         plain = text.strip().casefold()
-        return plain in self._texts or any(one.match(plain) for one in self._patterns.values())
+        return plain in self._texts or any(fnmatchcase(plain, one) for one in self._patterns)
 
 
 def is_cell_text(text: str) -> bool:

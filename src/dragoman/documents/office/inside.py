@@ -105,7 +105,7 @@ def pair_ranges(atoms: Sequence[Atom], pair: int) -> int:
 
 
 def trim(items: Iterable[str | Code]) -> tuple[Content, Content, Content]:
-    """Split the content of a paragraph into the part that stays before the sentence, the sentence, and the part after it.
+    """Split a paragraph into the part that stays before the sentence, the sentence, and the part after it.
 
     Spaces and empty codes at the ends stay in place, and so do pairs around all of it.
     """

@@ -31,12 +31,8 @@ Label = Callable[[str, Element], Iterable[Edit]]
 
 Raw = Callable[[Code], str]
 """The XML to write for a code: its text, unless a paragraph inside it is translated too."""
-
-
-class Write(Protocol):
-    """Returns the new XML of a passage."""
-
-    def __call__(self, content: Content, raw: Raw) -> str: ...
+Write = Callable[[Content, Raw], str]
+"""Returns the new XML of a passage."""
 
 
 @dataclass(eq=False)
@@ -89,7 +85,9 @@ class XmlPart:
         for passage, result in zip(self.passages, results, strict=True):
             source = passage.segment.source
             if result is not None and merged(result.content) != source:
-                content = merged((*passage.before, *mend(result.content, source), *passage.after))
+                content = mend(result.content, source)
+                if passage.before or passage.after:
+                    content = merged((*passage.before, *content, *passage.after))
                 if passage.limit is not None and _length(content) > passage.limit:
                     self.kept.append(passage.segment)
                     continue

@@ -39,6 +39,7 @@ _DROPPED = {"pPr", "rPr", "endParaRPr", "proofErr", "lastRenderedPageBreak", "rP
 _LANGUAGE = re.compile(
     r"<\w+:(?:lang|noProof)\b[^<>]*/>|\s(?:lang|altLang|dirty|err|noProof|smtClean)=(?:\"[^\"]*\"|'[^']*')"
 )
+_code = lru_cache(Code)
 _BLANK = re.compile(r"[\t\r\n]")
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _NO_STYLE = re.compile(r"<(?:\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
@@ -164,7 +165,7 @@ class _Reader(ParagraphReader):
         def close() -> None:
             nonlocal opened
             if opened is not None:
-                items.insert(last, Code(f"</{self.prefix}r>", "close", self.pair))
+                items.insert(last, _code(f"</{self.prefix}r>", "close", self.pair))
             opened = None
 
         for atom in atoms:
@@ -177,7 +178,7 @@ class _Reader(ParagraphReader):
                 if atom.kind == "text":
                     self.pair += 1
                     opened = writer.styles[self.pair] = style
-                    items.append(Code(f"<{self.prefix}r>{style}", "open", self.pair))
+                    items.append(_code(f"<{self.prefix}r>{style}", "open", self.pair))
                 else:
                     atom, style = join_atoms(self.prefix, [atom], atom.kind, atom.text), None
             if atom.kind == "text":

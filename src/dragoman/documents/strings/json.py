@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
 
@@ -61,10 +62,10 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
         path = "".join(f".{one}" if isinstance(one, str) else f"[{one}]" for one in keys).removeprefix(".")
         around, line = _around(root, keys), lines.line(start)
         note = notes.get(top, "") or (_note(around) if described else "")
-        values.append(KeyedString(start, end, value, line, path, note, write))
+        values.append(own := KeyedString(start, end, value, line, path, note, write))
         for form, source, entry in _lacking(text[before:start], around, languages.target):
-            put = partial(_entry, f",{entry}", write)
-            values.append(KeyedString(end, end, source, line, f"{path}[{form}]", note, put))
+            form_of_it = replace(own, value=source)
+            values.append(form_of_it.added(end, f"{path}[{form}]", f",{entry}", "", ""))
     return PartsDocument(decoded, values, also)
 
 
@@ -98,10 +99,6 @@ def _arb_notes(root: Any) -> dict[str, str]:
             notes[key] = ""
             notes[key[1:]] = described if isinstance(described, str) else ""
     return notes
-
-
-def _entry(head: str, write: Callable[[str, str], str], new: str, old: str) -> str:
-    return head + write(new, old)
 
 
 def _described(root: Any) -> str:

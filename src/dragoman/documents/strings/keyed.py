@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from dragoman.documents.edits import Edit
 from dragoman.documents.segment import Result, Segment, text_of
 from dragoman.documents.xml.edits import newline_of
-from dragoman.documents.xml.inline import text_in, write
-from dragoman.documents.xml.pieces import Element, Piece
+from dragoman.documents.xml.inline import write
+from dragoman.documents.xml.pieces import Element
 from dragoman.text.blank import is_blank
 
 
@@ -62,11 +62,9 @@ def has_upper_escapes(text: str) -> bool:
     return sum(map(str.isupper, digits)) > sum(map(str.islower, digits))
 
 
-def string_in_xml(
-    text: str, pieces: list[Piece], element: Element, key: str, line: int, note: str = ""
-) -> Iterator[KeyedString]:
-    """Yield the text of an element, unless it is blank."""
-    value = text_in(text, pieces[element.first : element.last])
+def string_in_xml(text: str, element: Element, key: str, line: int, note: str = "") -> Iterator[KeyedString]:
+    """Yield the text of an element, of a tree with texts, unless it is blank."""
+    value = element.plain(text)
     newline = newline_of(text)
 
     def written(new: str, old: str) -> str:

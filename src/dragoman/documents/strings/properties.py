@@ -109,12 +109,6 @@ class _Spelling:
     def _char(self, char: str) -> str:
         if char in _ESCAPES:
             return _ESCAPES[char]
-        if char < " " or not self._encodes(char):
+        if char < " " or not char.encode(self._encoding, "ignore"):
             return escape_units(char, upper=self._upper)
         return "\\" + char if char in self._escaped else char
-
-    def _encodes(self, char: str) -> bool:
-        try:
-            return bool(char.encode(self._encoding))
-        except UnicodeEncodeError:
-            return False

@@ -9,8 +9,7 @@ from dragoman.base.errors import DataError
 from dragoman.documents.edits import Lines, PartsDocument, line_of
 from dragoman.documents.formats import Languages
 from dragoman.documents.strings.keyed import KeyedString, string_in_xml
-from dragoman.documents.xml.inline import text_in
-from dragoman.documents.xml.pieces import Element, Piece, read_xml
+from dragoman.documents.xml.pieces import Element, read_xml
 
 # Properties of controls that hold language; a designer's file has many others.
 _SHOWN = re.compile(r"(?:Text|ToolTip|Caption|Title|Description|Accessible|Header|Items|Message|Hint)")
@@ -18,20 +17,20 @@ _SHOWN = re.compile(r"(?:Text|ToolTip|Caption|Title|Description|Accessible|Heade
 
 def parse(data: bytes, languages: Languages) -> PartsDocument:
     """Read a file. Raises DataError with the line for other XML."""
-    decoded, pieces, root = read_xml(data)
+    decoded, _, root = read_xml(data, texts=True)
     if root.name != "root":
         line = line_of(decoded.text, root.start)
         raise DataError(f"line {line}: <{root.name}> is not <root> of RESX", hint="use a .resx or .resw file")
-    return PartsDocument(decoded, _strings(decoded.text, pieces, root))
+    return PartsDocument(decoded, _strings(decoded.text, root))
 
 
-def _strings(text: str, pieces: list[Piece], root: Element) -> Iterator[KeyedString]:
+def _strings(text: str, root: Element) -> Iterator[KeyedString]:
     entries = [one for one in root.children if one.name == "data"]
     designed = any(one.get("name").startswith((">>", "$this.")) for one in entries)
     lines = Lines(text)
     for entry in entries:
         name, value, comment = entry.get("name"), entry.child("value"), entry.child("comment")
-        note = text_in(text, pieces[comment.first : comment.last]).strip() if comment else ""
+        note = comment.plain(text).strip() if comment else ""
         kind = entry.get("mimetype") or entry.get("type").removeprefix("System.String")
         if value is None or note.startswith("{Locked}") or (kind and not kind.startswith(",")):
             continue
@@ -39,4 +38,4 @@ def _strings(text: str, pieces: list[Piece], root: Element) -> Iterator[KeyedStr
             name.startswith(">>") or ("." in name and not _SHOWN.search(name.rpartition(".")[2]))
         ):
             continue
-        yield from string_in_xml(text, pieces, value, name, lines.line(entry.start), note)
+        yield from string_in_xml(text, value, name, lines.line(entry.start), note)

@@ -101,8 +101,9 @@ class Element:
 
     def __init__(self, tag: Piece, first: int, attributes: dict[str, str], children: list[Element]) -> None:
         self.tag = tag
-        _, self.start, self.inner, self.name, self.space, _, _ = tag
-        self.inner_end, self.end = tag.start, tag.end  # until its end is known
+        _, start, end, self.name, self.space, _, _ = tag
+        self.start = self.inner_end = start
+        self.inner = self.end = end  # until its end is known
         self.first = self.last = first
         self.attributes = attributes  # shared by tags that are the same
         self.children = children
@@ -183,8 +184,9 @@ class _References(Decoded):
 def read_xml(data: bytes, *, texts: bool = False) -> tuple[Decoded, list[Piece], Element]:
     """Return a file as text, its pieces in order, without gaps, and its root.
 
-    With `texts`, those are children of their elements, too. The encoding comes from the byte order mark, else the declaration, else it is UTF-8. Raises DataError
-    with the line for a file that is not well-formed, declares entities, or nests too deep.
+    With `texts`, those are children of their elements, too. The encoding comes from the byte order mark, else
+    the declaration, else it is UTF-8. Raises DataError with the line for a file that is not well-formed,
+    declares entities, or nests too deep.
     """
     declared = _DECLARED.match(data)
     name = declared.group(1).decode() if declared else None

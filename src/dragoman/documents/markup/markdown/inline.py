@@ -52,7 +52,7 @@ def _codes(text: str, tokens: Sequence[Any]) -> Iterator[Item]:
             if name == "strong":  # the token is the inner one of two
                 start, end = (start - 1, end) if nesting == "open" else (start, end + 1)
             yield Item(start, end, Code(text[start:end], cast("Any", nesting)), name)
-        elif token.info == "auto":
+        elif token.info == "auto" or token.type == "code_inline":
             yield Item(start, end, Code(raw, "placeholder"))
         elif token.type == "link_open":
             links.append(start)
@@ -60,8 +60,6 @@ def _codes(text: str, tokens: Sequence[Any]) -> Iterator[Item]:
         elif token.type == "link_close":
             label_end = token.meta["pos"]
             yield Item(label_end, end, Code(_address(text, links.pop(), label_end, end), "close"), "link")
-        elif token.type == "code_inline":
-            yield Item(start, end, Code(raw, "placeholder"))
         elif token.type == "image":
             yield Item(start, end, Code(raw, "empty"), visible=True)
         elif token.info == "wiki" and "|" in raw and not raw.startswith("!") and not _MARKUP.search(raw, 2):
