@@ -60,7 +60,7 @@ def tokens(text: str) -> Counter[str]:
     """The tokens of a text, as another program may need them."""
     found = list[str]()
     text = CHARACTER.sub(lambda escape: chr(int(escape[1], 16)), text)
-    text = re.sub(r"`(?=[^`']*')", " ", text)  # GNU quotes `so'
+    text = re.sub(r"`(?=[^`']*')|(?<=\w)`(?=s\b)", " ", text)  # GNU quotes `so'
     for chunk in chunks(ESCAPE.sub(r" \g<0> ", text.translate(QUOTES))):
         for part in chunk.split(";;"):  # Qt divides "PO files (*.po);;All files (*)"
             found += [one for one in meant(stripped(part)) if is_token(one) or one in SIGNS]
@@ -98,15 +98,12 @@ def meant(chunk: str) -> list[str]:
             return [found[1], found[3]]
     if found := re.fullmatch(r"([\[{])[^\W\d_]+|[^\W\d_]+([\]}%])", chunk):
         return [found[1] or found[2]]
-    if (found := re.fullmatch(r"(-)[A-Z]+|#[a-z]+", chunk)) and is_english(chunk[1:]):
-        return [found[1] or ""]
+    if re.fullmatch(r"-[A-Z]{2,}", chunk):
+        return ["-", chunk[1:]]
+    if chunk.startswith("#") and is_english(chunk[1:]):
+        return []
     # Letters in brackets are of the word around them, and name a key: [q]uit.
     chunk = re.sub(r"\[([a-z])\](?=[a-z])", r"\1", chunk)
-    # What a word in small letters is joined with by a hyphen is a token, and the word is not: GPLv3-compatible.
-    if found := re.fullmatch(r"(\w*\d\w*)-([a-z]+)|([a-z]+)-(\w*[A-Za-z]\w*)", chunk):
-        word, other = found[2] or found[3], found[1] or found[4]
-        if is_english(word) and re.search(r"\d", other):
-            return [other]
     # Names joined by a slash are two: OTP/2FA. Paths have more slashes or a dot.
     if re.fullmatch(r"(?=.*[A-Z])\w+/\w+", chunk):
         return chunk.split("/")
@@ -114,7 +111,12 @@ def meant(chunk: str) -> list[str]:
         return [found[1]]
     if found := re.fullmatch(r"(\d+)(?:st|nd|rd|th)?(?:-[A-Za-z]+)+|(\d+)(?:st|nd|rd|th|s)", chunk):
         return [] if found[2] else [found[1]]
-    return [chunk] if chunk not in ACCELERATORS else []
+    # A word in small letters, joined to a token by a hyphen, may be translated: GPLv3-compatible.
+    if found := re.fullmatch(r"(\w*\d\w*)-([a-z]+)|([a-z]+)-(\w*[A-Za-z]\w*)", chunk):
+        word, other = found[2] or found[3], found[1] or found[4]
+        if is_english(word) and re.search(r"\d", other):
+            return [other]
+    return [chunk] if chunk not in (*ACCELERATORS, "-") else []
 
 
 def chunks(text: str) -> Iterator[str]:
@@ -283,7 +285,8 @@ def words_of(package: Path) -> set[str]:
     with tarfile.open(fileobj=io.BytesIO(tar)) as opened:
         lists = [one for one in opened if one.isreg() and one.name.startswith("./usr/share/dict/")]
         text = b"\n".join(opened.extractfile(one).read() for one in lists)  # type: ignore[union-attr]
-    return {word.lower() for word in text.decode().split() if not word.isupper()}
+    # Words of programs that the list of Debian lacks.
+    return {word.lower() for word in text.decode().split() if not word.isupper()} | {"filename"}
 
 
 def new_messages(data: bytes, seen: set[str], most: int) -> tuple[bytes, int]:

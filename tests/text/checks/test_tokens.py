@@ -43,7 +43,11 @@ LOST = [
     ("Pages (all) or none", "Seiten all) oder keine", ["("]),
     ("Pages (all) or none", "Seiten (all oder keine", [")"]),
     ("run\n$ git it", "\n git it", ["$"]),
-    ("same as -parenb -istrip and -opost, see -moz-element", "gleich", ["-parenb", "-istrip", "-opost", "-moz-element"]),
+    (
+        "same as -parenb -istrip and -opost, see -moz-element",
+        "gleich",
+        ["-parenb", "-istrip", "-opost", "-moz-element"],
+    ),
     ("with -icanon, the option -WIDTH", "mit icanon BREITE", ["-icanon", "-"]),
     ("Set:\n * -crtkill  kill - it all\n   '-0' or\n-[v]S", "töte", ["-crtkill", "-0", "-", "[", "]"]),
     ("KeePassXC-Browser or OpenNMT-py", "KeePassXC-Browse OpenNMTpy", ["KeePassXC-Browser", "OpenNMT-py"]),
@@ -59,6 +63,8 @@ LOST = [
     ("All files (*)", "Alle Dateien", ["*"]),
     ("chmod 0700 at refname:lstrip=", "700", ["0700", ":", "=", "refname:lstrip="]),
     ("see oflag=sync or gid= ", "oflag=syn, id=", ["oflag=sync", "gid="]),
+    ("nplurals=INTEGER", "ZAHL=INTEGER", ["nplurals="]),
+    ("enctype=multipart/form-data", "enctype=multipart", ["enctype=multipart/form-data"]),
     ("thread[0] and msgstr[]", "Faden", ["thread[0]", "msgstr[]", "[", "]", "[", "]"]),
     ("a PKCS#11 of X.509 and ASN.1", "X509", ["PKCS#11", "X.509", "ASN.1", "#11"]),
     ("squash!/fixup!", "Commit", ["squash!/fixup"]),
@@ -122,8 +128,12 @@ def test_units_behind_placeholders_stay() -> None:
     assert lost_units("Wait 500ms, 1px", "500 ms, 1 xp", "500 ms, 1 xp") == ["px"]
     assert lost_units("Every %.1fs", "Alle %.1f", "Alle  ") == ["s"]
     assert lost_units("the %dth of %ss", "%d %s", " ") == []
-    assert lost_units("The {0} km run at %d KiB/s", "Der {0} Lauf, %d KiBs", "Der  Lauf,  KiBs") == ["km", "KiB/s"]
+    assert lost_units("The {0} km run at %d KiB/s", "Der {0} Lauf, %d KiBs", "Der  Lauf,  KiBs") == [
+        "km",
+        "KiB/s",
+    ]
     assert lost_units("%d MB in {0} ms", "%d Mo en {0} ms", " Mo en  ms") == []
+    assert lost_units("try -%c", "nimm %c", "nimm  ") == ["-"]
     assert lost_units("{0} KB", "{0} КБ", " КБ") == []
     assert lost_units("Level {0} A or %s m", "{0}", " ") == []
 

@@ -42,7 +42,7 @@ _SIGNS = re.compile(
 _NAMES = re.compile(  # refs/tags/, open(2), backup_, argv[0], mail.*, size=5
     r"(?<![\w/.])[a-z]+(?:/[a-z]+)*/(?![\w/])|(?<![\w-])[a-z][\w-]{0,40}\(\d[a-z]?\)"
     r"|(?<![\w-])[A-Za-z]\w{0,40}(?:-[\w-]{1,40}_(?!\w)|_(?=\[))|(?<!\w)[a-z]\w{0,40}(?:\[0?\]|\.\*)"
-    r"|(?<![\w-])(?!(?:key|name|option)=)[a-z][\w:]{0,40}=(?:-?[a-z0-9]+)?(?!\w)"
+    r"|(?<![\w-])(?!(?:key|name|option)=)[a-z][\w:]{0,40}=(?:-?[a-z0-9][a-z0-9/-]*(?!\w))?"
 )
 _JOINED = re.compile(  # KeePassXC-Browser, KOI8-R, Latin-3; not top-10
     r"(?<![\w-])(?:(?=\w{0,40}[a-z][A-Z])\w+-(?:[A-Z]\w*|[a-z]{2})|[A-Z][A-Z0-9]*(?:-\d+|\d)-[A-Z]{1,3}"
@@ -69,11 +69,13 @@ _UNIT = re.compile(
 _APART = re.compile(
     rf"(?:%[-+#0-9$.*]{{0,12}}l{{0,2}}[A-Za-z@]|\}})[ \u00a0\u202f](?=[A-Za-z]{{2}})({MEASURE})"
 )
+_DASHED = re.compile(r"(?<![^\s'\"])-(?=%[a-z])")  # of an option: -%c
 _OCTETS = re.compile(r"(?<=[kKMGTP])o\b|(?<=[KMGTP]i)o\b")  # in French
 _OTHER_SCRIPT = re.compile(r"[^\W\d_a-zA-Z\u00aa-\u024f\u1e00-\u1eff]")
 _PERCENT = re.compile(r"\d[ \u00a0\u202f]?%")
 _PERCENTS = re.compile(  # and words for it
-    r"(?i)[%％٪]|pro[cz]|per ?c|pour|por c|pct|pst\b|cent|sent|hundert|half|hälfte|moitié|százal|odsto|sut|yüzde|[^\W\d_a-z\u00aa-\u024f]"
+    r"(?i)[%％٪]|pro[cz]|per ?c|pour|por c|pct|pst\b|cent|sent|hundert|half"
+    r"|hälfte|moitié|százal|odsto|sut|yüzde|[^\W\d_a-z\u00aa-\u024f]"
 )
 _ACCELERATOR = re.compile(r"(?:[A-Z][a-z]*)?_[A-Za-z][a-z]*")  # as in E_xit
 _CAPITALISING = frozenset(("de", "lb"))  # nouns
@@ -100,12 +102,16 @@ def lost_tokens(source: str, target: str, language: str = "") -> list[str]:
 
 
 def lost_units(source: str, target: str, target_words: str) -> list[str]:
-    """Return the units, as in "%.1fkg", "{0} km" and "1px", that the target lacks. "%.1f kg" has one."""
+    """Return the units, as in "%.1fkg", "{0} km" and "1px", that the target lacks. "%.1f kg" has one.
+
+    The dash of "-%c", too.
+    """
     units = Counter(_UNIT.findall(source)) - Counter(_UNIT.findall(target))
     if not _OTHER_SCRIPT.search(target):  # which has its own: кг
         units |= Counter(_APART.findall(source)) - Counter(_APART.findall(target))
     left = units.keys() - set(re.findall(r"[A-Za-zµ/]+", _OCTETS.sub("B", target_words)))
-    return [one for one in units if one in left]
+    dashes = min(1, max(0, len(_DASHED.findall(source)) - len(_DASHED.findall(target))))
+    return [one for one in units if one in left] + ["-"] * dashes
 
 
 def _tokens(text: str, names: bool) -> Counter[str]:
