@@ -93,9 +93,9 @@ def meant(chunk: str) -> list[str]:
         return ["_"]
     # An English word may be translated and the sign beside it stays: [OPTION], {kein Schaf}, Use%, #comments,
     # -WIDTH, which German manual pages have as -BREITE.
-    if found := re.fullmatch(r"([\[{])([A-Za-z-]+)([\]}])", chunk):
-        if all(map(is_english, found[2].split("-"))):
-            return [found[1], found[3]]
+    found = re.fullmatch(r"([\[{])([A-Za-z-]+)([\]}])", chunk)
+    if found and all(map(is_english, found[2].split("-"))):
+        return [found[1], found[3]]
     if found := re.fullmatch(r"([\[{])[^\W\d_]+|[^\W\d_]+([\]}%])", chunk):
         return [found[1] or found[2]]
     if re.fullmatch(r"-[A-Z]{2,}", chunk):
