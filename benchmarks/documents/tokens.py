@@ -46,8 +46,10 @@ QUOTES = str.maketrans(
 )
 CAPITALS = "name in capitals"
 DIRECTIVE = re.compile(r"%%|%\(\w+\)[a-z]|%[-+#0']*\d*(?:\$|\.\d+)?[-+#0']*\d*(?:hh|ll|[hljztLq])?[A-Za-z@]")
-ESCAPE = re.compile(r"(?:\\[nrt])+(?![a-z])")  # written out
+ESCAPE = re.compile(r"(?:\\[nrt])+(?![a-z])|(?<=\w\w:)(?:\\[nrt])+")  # written out; not of a path
+CHARACTER = re.compile(r"\\u([0-9a-f]{4})")  # Android may have it as it is
 ACCELERATORS = ("&", "_")
+SIGNS = frozenset("&_%-{}[]")  # that stay where the word beside them is translated
 MIRROR = str.maketrans("()[]{}<>", ")(][}{><")
 NO_LANGUAGE = frozenset(("in", "my", "to", "is", "js", "ui", "sh", "io", "rb", "py", "sap", "co", "no"))
 WORDS: set[str] = set()  # of English, in small letters
@@ -57,16 +59,27 @@ EDGE = ".,;:!?…()[]"  # punctuation of the sentence, where it is not of the to
 def tokens(text: str) -> Counter[str]:
     """The tokens of a text, as another program may need them."""
     found = list[str]()
+    text = CHARACTER.sub(lambda escape: chr(int(escape[1], 16)), text)
+    text = re.sub(r"`(?=[^`']*')|(?<=\w)`(?=s\b)", " ", text)  # GNU quotes `so'
     for chunk in chunks(ESCAPE.sub(r" \g<0> ", text.translate(QUOTES))):
-        bare = chunk
-        while bare and bare[-1] in EDGE and not paired(bare):
-            bare = bare[:-1]
-        while bare and bare[0] in "([,;!?…" and not paired(bare[::-1].translate(MIRROR)):
-            bare = bare[1:]
-        if bare[:1] == "(" and bare[-1:] == ")" and bare.find(")") == len(bare) - 1:
-            bare = bare[1:-1]
-        found += [one for one in meant(bare) if is_token(one) or one in ACCELERATORS]
+        for part in chunk.split(";;"):  # Qt divides "PO files (*.po);;All files (*)"
+            found += [one for one in meant(stripped(part)) if is_token(one) or one in SIGNS]
     return Counter(map(digits, found))
+
+
+def stripped(chunk: str) -> str:
+    """The chunk without the punctuation around it: "corrupted" for "(corrupted?)", "but" for "...but"."""
+    before = ""
+    while chunk != before:
+        before = chunk
+        while chunk and chunk[-1] in EDGE and not paired(chunk):
+            chunk = chunk[:-1]
+        while chunk and chunk[0] in "([,;!?…" and not paired(chunk[::-1].translate(MIRROR)):
+            chunk = chunk[1:]
+        chunk = chunk.lstrip(".") if chunk.startswith("...") else chunk
+        if chunk[:1] == "(" and chunk[-1:] == ")" and chunk.find(")") == len(chunk) - 1:
+            chunk = chunk[1:-1]
+    return chunk
 
 
 def meant(chunk: str) -> list[str]:
@@ -75,9 +88,35 @@ def meant(chunk: str) -> list[str]:
         return [one[0] for one in DIRECTIVE.finditer(chunk)] + rest.strip(" " + EDGE).split()
     if re.fullmatch(r"[A-Za-z'-]*&[A-Za-z'-]+|_[A-Za-z'-]+", chunk):
         return ["&" if "&" in chunk else "_"]
+    # "_" within one English word is an accelerator, too: I_mages.
+    if re.fullmatch(r"[A-Z]?[a-z]*_[a-z]+", chunk) and is_english(chunk.replace("_", "")):
+        return ["_"]
+    # An English word may be translated and the sign beside it stays: [OPTION], {kein Schaf}, Use%, #comments,
+    # -WIDTH, which German manual pages have as -BREITE.
+    found = re.fullmatch(r"([\[{])([A-Za-z-]+)([\]}])", chunk)
+    if found and all(map(is_english, found[2].split("-"))):
+        return [found[1], found[3]]
+    if found := re.fullmatch(r"([\[{])[^\W\d_]+|[^\W\d_]+([\]}%])", chunk):
+        return [found[1] or found[2]]
+    if re.fullmatch(r"-[A-Z]{2,}", chunk):
+        return ["-", chunk[1:]]
+    if chunk.startswith("#") and is_english(chunk[1:]):
+        return []
+    # Letters in brackets are of the word around them, and name a key: [q]uit.
+    chunk = re.sub(r"\[([a-z])\](?=[a-z])", r"\1", chunk)
+    # Names joined by a slash are two: OTP/2FA. Paths have more slashes or a dot.
+    if re.fullmatch(r"(?=.*[A-Z])\w+/\w+", chunk):
+        return chunk.split("/")
+    if (found := re.fullmatch(r"(\d+)([a-z]{3,})", chunk)) and is_english(found[2]):  # 3way, 7bit
+        return [found[1]]
     if found := re.fullmatch(r"(\d+)(?:st|nd|rd|th)?(?:-[A-Za-z]+)+|(\d+)(?:st|nd|rd|th|s)", chunk):
         return [] if found[2] else [found[1]]
-    return [chunk] if chunk not in ACCELERATORS else []
+    # A word in small letters, joined to a token by a hyphen, may be translated: GPLv3-compatible.
+    if found := re.fullmatch(r"(\w*\d\w*)-([a-z]+)|([a-z]+)-(\w*[A-Za-z]\w*)", chunk):
+        word, other = found[2] or found[3], found[1] or found[4]
+        if is_english(word) and re.search(r"\d", other):
+            return [other]
+    return [chunk] if chunk not in (*ACCELERATORS, "-") else []
 
 
 def chunks(text: str) -> Iterator[str]:
@@ -116,7 +155,13 @@ def is_token(chunk: str) -> bool:
     """Whether it is not made of words. Words are of letters, joined by a sign."""
     if re.fullmatch(r"(?:[A-Za-z]\.)+[A-Za-z]?", chunk) or re.fullmatch(r"[A-Za-z](?:\.[A-Za-z])+", chunk):
         return False  # i.e.
-    words = [one for one in re.split(r"(?<=\w)[-/&·;](?=\w)|[()]|\.$", chunk) if one]
+    if all(map(is_english, re.split(r"[=:+,|]|->", chunk.strip("*").removesuffix("=").removesuffix(":")))):
+        return False  # English words, which may be translated: key=value, from:to, Audio->Load
+    if re.fullmatch(r"[a-z]+-", chunk):
+        return False  # pre- and post-image
+    if re.fullmatch(r"Ma?c[A-Z][a-z]+", chunk):
+        return False  # MacKenzie: a name of a person is a word
+    words = [one for one in re.split(r"(?<=\w)\.?[-/&·;](?=\w)|[()]|\.$", chunk) if one]  # Min.-max.
     if all(one.isalpha() for one in words):
         return any(re.search(r"[a-z][A-Z]", one) or is_short(one) for one in words)
     if chunk.isdigit():
@@ -127,6 +172,12 @@ def is_token(chunk: str) -> bool:
 def is_short(word: str) -> bool:
     """Whether it is in capitals and no English word: YYYY, HTML."""
     return len(word) > 1 and word.isascii() and word.isupper() and word.lower() not in WORDS
+
+
+def is_english(word: str) -> bool:
+    """Whether it is a word of the list, perhaps in capitals or in the plural."""
+    low = word.lower()
+    return len(word) > 1 and word.isalpha() and (low in WORDS or low.removesuffix("s") in WORDS)
 
 
 def digits(chunk: str) -> str:
@@ -234,7 +285,8 @@ def words_of(package: Path) -> set[str]:
     with tarfile.open(fileobj=io.BytesIO(tar)) as opened:
         lists = [one for one in opened if one.isreg() and one.name.startswith("./usr/share/dict/")]
         text = b"\n".join(opened.extractfile(one).read() for one in lists)  # type: ignore[union-attr]
-    return {word.lower() for word in text.decode().split() if not word.isupper()}
+    # Words of programs that the list of Debian lacks.
+    return {word.lower() for word in text.decode().split() if not word.isupper()} | {"filename"}
 
 
 def new_messages(data: bytes, seen: set[str], most: int) -> tuple[bytes, int]:

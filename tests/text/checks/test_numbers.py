@@ -47,6 +47,7 @@ EQUAL = [
     ("", "", "en", "de"),
 ]
 DIFFERENT = [
+    ("between 0.5 and 5.0", "zwischen 0. und 5.0", "en", "de", ["0.5 missing"]),
     ("in 15 days", "in 13 Tagen", "en", "de", ["15 missing", "13 added"]),
     ("page 3", "Seite", "en", "de", ["3 missing"]),
     ("a page", "Seite 47", "en", "de", ["47 added"]),

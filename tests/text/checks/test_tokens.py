@@ -14,7 +14,7 @@ LOST = [
     ("Play the MP3 in C++ -> go", "Spiel das Lied", [">", "MP3", "C++"]),
     ("Call std::sort or a|b", "Ruf std: sort oder a b", ["std::sort", "|"]),
     ("call fts_close or sign_in", "rufe", ["fts_close", "sign_in"]),
-    ("If size=5 then a\\b # not", "Wenn 5, dann a b", ["=", "\\", "#"]),
+    ("If size=5 then a\\b # not", "Wenn 5, dann a b", ["=", "\\", "#", "size=5"]),
     ("Press $x twice: $x", "Drücke $x", ["$x"]),
     ("The dog \U0001f600 sleeps", "Der Hund schläft", ["\U0001f600"]),
     ("Look at max_size in the garden of the dog", "Schau im Garten des Hundes", ["max_size"]),
@@ -24,7 +24,7 @@ LOST = [
     ("key [pattern]", "Schlüssel [Muster", ["]"]),
     ("[-] w[h]ile [t]he", "echo", ["[", "]"]),
     ("one of {a,b}", "eins von a,b", ["{", "}"]),
-    ("u+rw and +FORMAT", "u rw und +FORMAT", ["+"]),
+    ("u+rw and +FORMAT", "u rw und +FORMAT", ["+", "u+rw"]),
     ("Use%, but 50%", "Nutzung, aber 50 %", ["%"]),
     ("see refs/notes/ and origin/", "siehe setons/fer/ und origin/", ["refs/notes/"]),
     ("OTP/2FA, pfx/p12 or .mo/.qm", "OTP2FA", ["/", "/", "/", "p12", ".mo", ".qm"]),
@@ -43,6 +43,34 @@ LOST = [
     ("Pages (all) or none", "Seiten all) oder keine", ["("]),
     ("Pages (all) or none", "Seiten (all oder keine", [")"]),
     ("run\n$ git it", "\n git it", ["$"]),
+    (
+        "same as -parenb -istrip and -opost, see -moz-element",
+        "gleich",
+        ["-parenb", "-istrip", "-opost", "-moz-element"],
+    ),
+    ("with -icanon, the option -WIDTH", "mit icanon BREITE", ["-icanon", "-"]),
+    ("Set:\n * -crtkill  kill - it all\n   '-0' or\n-[v]S", "töte", ["-crtkill", "-0", "-", "[", "]"]),
+    ("KeePassXC-Browser or OpenNMT-py", "KeePassXC-Browse OpenNMTpy", ["KeePassXC-Browser", "OpenNMT-py"]),
+    ("KOI8-R, ISO-2022-JP", "KOI8R, ISO-2022-J", ["KOI8-R", "ISO-2022-JP"]),
+    ("Bad value for ai_flags", "Schlechter Wert", ["ai_flags"]),
+    ("Bad bisect_write argument", "Falsches Argument", ["bisect_write"]),
+    ("Shift_JIS", "SJIS", ["Shift_JIS"]),
+    ("my-backup_ .txt", " .txt", ["my-backup_"]),
+    ("Latin-3, Level-1 as windows-1252", "Latin 3 als windows1252", ["Latin-3", "Level-1", "windows-1252"]),
+    (" % done", " fertig", ["%"]),
+    ("the signs (!, $, %, ...) and @", "die Zeichen", ["$", "%", "@"]),
+    ("Zoom to 50%", "Zoom auf 50", ["%"]),
+    ("All files (*)", "Alle Dateien", ["*"]),
+    ("chmod 0700 at refname:lstrip=", "700", ["0700", ":", "=", "refname:lstrip="]),
+    ("see oflag=sync or gid= ", "oflag=syn, id=", ["oflag=sync", "gid="]),
+    ("nplurals=INTEGER", "ZAHL=INTEGER", ["nplurals="]),
+    ("enctype=multipart/form-data", "enctype=multipart", ["enctype=multipart/form-data"]),
+    ("thread[0] and msgstr[]", "Faden", ["thread[0]", "msgstr[]", "[", "]", "[", "]"]),
+    ("a PKCS#11 of X.509 and ASN.1", "X509", ["PKCS#11", "X.509", "ASN.1", "#11"]),
+    ("squash!/fixup!", "Commit", ["squash!/fixup"]),
+    ("u+rwx, a=rw or +x", "u+wrx", ["u+rwx", "a=rw", "=", "+x"]),
+    ("U+ is left,top,right", "+ ist links,oben,rechts", ["U+", "left,top,right"]),
+    ("set sendemail.* to capabilities^", "setze", ["sendemail.*", "*", "capabilities^", "^"]),
 ]
 KEPT = [
     ("Tom's iPhone, and the NATO", "Toms iPhone, und die NATO"),
@@ -50,7 +78,7 @@ KEPT = [
     ("Two iPhones", "Zwei iPhones"),
     ("The EU, R&D and AT&T", "Die UE, F&E"),
     ("It is and/or he/she at 10:30", "Es ist und"),
-    ("US$5, km2, 4x4, the 5th, 10km, 20°C, 50%", "5"),
+    ("US$5, km2, 4x4, the 5th, 10km, 20°C, 50%", "5 Prozent"),
     ('Don\'t -- "ever" ... go; w[h]ile', "Nie"),
     ("E_xit", "_Beenden"),
     ("Comment #1 <<here>>", "Kommentar Nr. 1 <<hier>>"),
@@ -71,7 +99,16 @@ KEPT = [
     ("Die Nutzer:innen, Nutzer*innen, BürgerInnen, jede:r, eine*n", "Users"),
     ("The G-8, the mid-2007 and the under-21", "G8"),
     ("song #1, #2, #3", "Lied Nr. 1, n° 2, Nummer 3"),
-    ("I paid $5 (50%) for a 10km run", "Ich"),
+    ("I paid $5 for a 10km run", "Ich"),
+    ("It is 50% of 20 %", "Das sind 50 Prozent von 20 vom Hundert"),
+    ("-Yes, I do.\n-Well, no.", "-Ja.\n-Nein."),
+    ("Wind und -wetter, Sonnen- und -schein, Tag bzw. -nacht", "wind"),
+    ("Print I_mages", "_Bilder drucken"),
+    ("the mid-2007 and pre-1990, a top-10 of under-21 in base-2", "Mitte"),
+    ("METHOD=NAME of key=value", "METHODE=NAME von Schlüssel=Wert"),
+    ("a utf-8 file for $ 8.5, of  -bit ( -bit)", "eine UTF-8-Datei"),
+    ("e.g. Art.3 or S.5", "Artikel"),
+    ("An eBay-like or iPhone-only shop", "Ein Laden wie eBay, nur für iPhone"),
 ]
 
 
@@ -91,6 +128,19 @@ def test_units_behind_placeholders_stay() -> None:
     assert lost_units("Wait 500ms, 1px", "500 ms, 1 xp", "500 ms, 1 xp") == ["px"]
     assert lost_units("Every %.1fs", "Alle %.1f", "Alle  ") == ["s"]
     assert lost_units("the %dth of %ss", "%d %s", " ") == []
+    assert lost_units("The {0} km run at %d KiB/s", "Der {0} Lauf, %d KiBs", "Der  Lauf,  KiBs") == [
+        "km",
+        "KiB/s",
+    ]
+    assert lost_units("%d MB in {0} ms", "%d Mo en {0} ms", " Mo en  ms") == []
+    assert lost_units("try -%c", "nimm %c", "nimm  ") == ["-"]
+    assert lost_units("{0} KB", "{0} КБ", " КБ") == []
+    assert lost_units("Level {0} A or %s m", "{0}", " ") == []
+
+
+def test_german_compounds_are_words() -> None:
+    assert lost_tokens("Ein iPhone-Nutzer auf YouTube", "An iPhone user on YouTube", "de") == []
+    assert lost_tokens("An OpenNMT-Model", "Ein OpenNMT Modell", "en") == ["OpenNMT-Model"]
 
 
 @pytest.mark.thorough

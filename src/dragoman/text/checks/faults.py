@@ -80,7 +80,8 @@ def faults_of(source: Side, target: Side) -> list[Fault]:
     flags += [Fault("placeholder", one) for one in unmatched(source.placeholders, target.placeholders)]
     from dragoman.text.checks.tokens import lost_tokens, lost_units  # its patterns, too
 
-    lost = lost_tokens(source.words, target.words) + lost_units(source.text, target.text, target.words)
+    lost = lost_tokens(source.words, target.words, source.language)
+    lost += lost_units(source.text, target.text, target.words)
     flags += [Fault("placeholder", f"{one} missing") for one in lost]
     if source.language != target.language and (words := _copied(source.words, target.words)):
         flags.append(Fault("copied", words))

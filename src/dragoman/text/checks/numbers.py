@@ -30,6 +30,7 @@ _FRACTIONS = {"\u00bc": ".25", "\u00bd": ".5", "\u00be": ".75", "\u215b": ".125"
               "\u215d": ".625", "\u215e": ".875"}  # fmt: skip
 _MIXED = re.compile(f"(?<![.,\\d])(\\d+)[ \u00a0\u202f]?([{''.join(_FRACTIONS)}])")
 _BARE = re.compile(r"(?<![\w.,)])[.](?=\d)")  # .5 is 0.5
+_BELOW_ONE = re.compile(r"0[.,]\d+")
 _UNITS = re.compile("[\u3371-\u33df]")  # of length, area and others, as one sign
 _SUPERSCRIPTS = str.maketrans("23", "\u00b2\u00b3")
 _BETWEEN = re.compile("[:/\\-\u2013]")  # what separates the parts of a date, a range or a ratio
@@ -206,6 +207,8 @@ class _Side:
             return True
         if loose.dates and not self._months.isdisjoint(number.readings):
             return True
+        if _BELOW_ONE.fullmatch(number.text) and not loose.clock:
+            return False  # 0 and 5 are no parts of 0.5
         return len(number.parts) > 1 and all(
             loose.allows(part) or any(self._has(value, loose) or value in self._months for value in part)
             for part in number.parts

@@ -171,7 +171,7 @@ _WORDS: tuple[tuple[Kind, str], ...] = (
     (
         "path",
         rf"{_BEFORE}/.:~)\]}}>])(?:(?:/(?=[A-Za-z_.]){_PART}){{2,}}/?|/(?:{_ROOTS})(?!\w)/?)"
-        rf"|{_BEFORE}/.~])(?:~(?:[a-z]\w*)?|\.{{1,2}})(?:/{_PART})+/?"
+        rf"|{_BEFORE}/.~])(?:~(?:[a-z]\w*)?|\.{{1,2}}|\.[a-z]\w*)(?:/{_PART})+/?"
         rf"|{_BEFORE}/.+-])[A-Za-z0-9_.+-]+(?:/[A-Za-z0-9_.+-]+)+\.[A-Za-z][A-Za-z0-9]{{0,4}}(?!\w)"
         rf"|{_BEFORE}/.@*-])[A-Za-z0-9_*][A-Za-z0-9_.*-]*\.(?:{_ENDINGS})(?!\w)"
         r"|(?<![\w*/.-])\*\.[A-Za-z]\w{0,9}(?!\w)",
@@ -179,19 +179,19 @@ _WORDS: tuple[tuple[Kind, str], ...] = (
     # Dotted keys, constants, calls, colours, numbers in hexadecimal, versions, formats of dates
     (
         "identifier",
-        rf"{_BEFORE}.@/-])(?:[a-z_][A-Za-z0-9_-]+(?:\.[A-Za-z_][A-Za-z0-9_-]+){{2,}}(?:\(\))?|[A-Za-z_][A-Za-z0-9_.]*\(\)"
-        r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Za-z0-9]+(?:_[A-Za-z0-9]+){2,}"
+        rf"{_BEFORE}.@/-])(?:[a-z_][A-Za-z0-9_-]+(?:\.[A-Za-z_][A-Za-z0-9_-]+){{2,}}(?:\(\))?|(?:[A-Za-z_]\w{{0,60}}::){{0,4}}[A-Za-z_][A-Za-z0-9_.]*\(\)"
+        r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:=(?:[A-Z]|[a-z0-9]+))?|[A-Za-z0-9]+(?:_[A-Za-z0-9]+){2,}"
         r"|0x[0-9A-Fa-f]+|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}"
         r"|v\d+(?:\.\d+)*(?:[.-]?(?:alpha|beta|rc|dev)\.?\d*)?|(?!\d{1,3}(?:\.\d{3})+(?![\d.]))\d+(?:\.\d+){3,}|\d+\.\d+\.\d"
-        rf"|(?:{_LETTERS})(?:[-/.:](?:{_LETTERS}))+|(?:YYYY|yyyy)(?:[-/.:T]?(?:MM|mm|DD|dd|HH|hh|ss))+)"
+        rf"|(?:[Hh]:)?(?:{_LETTERS})(?:[-/.:](?:{_LETTERS}))+|(?:YYYY|yyyy)(?:[-/.:T]?(?:MM|mm|DD|dd|HH|hh|ss))+|(?:CC|YY)?MMDD(?:hh|HH)(?:MM|mm)(?:SS|ss)?)"
         r"(?!\w|\.\d)"
         r"|(?<![\w#&])#(?:[0-9A-Fa-f]{8}|[0-9A-Fa-f]{6}|(?=[0-9]*[A-Fa-f])[0-9A-Fa-f]{3})(?!\w)",
     ),
 )
 _POSSIBLE_WORD = re.compile(  # every word of a program has one of these; the first set makes the search fast
-    r"[-@#~/\[_:!*.(0-9Yy](?:(?<=[@#~/\[_])|(?<=:)[A-Za-z]|(?<=!)[a-z]|(?<=\*)[.|]|(?<=\()\)"
+    r"[-@#~/\[_:!*.(0-9YyM](?:(?<=[@#~/\[_])|(?<=:)[A-Za-z]|(?<=!)[a-z]|(?<=\*)[.|]|(?<=\()\)"
     r"|(?<=[\s(|\"'`,=]-)-?[A-Za-z]|(?<=\A-)-?[A-Za-z]|(?<=[A-Za-z0-9-]\.)[A-Za-z_]|(?<=[0-9]\.)[0-9]+\.[0-9]"
-    r"|(?<=[0-9])[a-fx]|(?<=[a-fv][0-9])|(?<=[-.:])[YMDHSymdhs]{2}|(?<=[Yy])[Yy]{3}[MmDd ])"
+    r"|(?<=[0-9])[a-fx]|(?<=[a-fv][0-9])|(?<=[-.:])[YMDHSymdhs]{2}|(?<=[Yy])[Yy]{3}[MmDd ]|(?<=M)MDD)"
 )
 _TRAILING = ".,;:!?…)]}»”“’'\"*"  # after a URL it belongs to the sentence
 _OPENING = {")": "(", "]": "[", "}": "{"}
