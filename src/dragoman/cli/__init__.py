@@ -6,6 +6,7 @@ sacreBLEU) are inside the commands, so that `--help` answers at once.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,6 +69,7 @@ def main() -> None:
     """Run the `dragoman` program and exit with the code of the command."""
     code = run(sys.argv[1:] or ["--help"])
     end_at_once()
+    gc.freeze()  # else the interpreter looks for garbage several times while it ends
     sys.exit(code)
 
 

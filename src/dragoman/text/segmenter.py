@@ -16,11 +16,12 @@ from dragoman.base.languages import base
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.placeholders import has_language
 from dragoman.text.guidance import Match
-from dragoman.text.sentences import LONGEST, split_sentences
 from dragoman.text.spans import Span
 
 Splitting = Literal["split", "lines", "one"]
 Known = Callable[[str], Match | None]
+
+LONGEST = 500  # characters of a sentence; most models have seen none longer
 
 # An end of a sentence with more behind it: a mark and a space, a sign of another script, or a line end.
 _INNER_END = re.compile(
@@ -144,6 +145,8 @@ def _cuts(
     if (match := _known(text, known)) is not None:
         yield 0, len(text), match
         return
+    from dragoman.text.sentences import split_sentences  # its rules take 5 ms, and most lines need none
+
     most = len(text) if longest is None else 2 * longest
     for start, end in [(0, len(text))] if how == "one" else _lines(text, kept):
         line = text[start:end]
