@@ -9,11 +9,10 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
@@ -24,8 +23,7 @@ from dragoman.cli.options import Commands
 from dragoman.version import __version__
 
 
-@dataclass(frozen=True)
-class _Command:
+class _Command(NamedTuple):
     """Where a command is: a function, or `Commands` with commands of its own."""
 
     module: str

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from dragoman.base.languages import base
 from dragoman.text.blank import is_blank
@@ -36,8 +35,7 @@ _BREAKS = dict.fromkeys(map(ord, "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 _UNSPACED = frozenset(("zh", "yue", "ja", "th", "lo", "km", "my"))
 
 
-@dataclass(frozen=True)
-class TextPiece:
+class TextPiece(NamedTuple):
     """What is translated at once: `body`, which is text[start:end], without what does not show around it."""
 
     start: int
@@ -52,8 +50,7 @@ class TextPiece:
         return self.match is None and not self.copied
 
 
-@dataclass(frozen=True)
-class Segmented:
+class Segmented(NamedTuple):
     """The pieces of a text, and the space before, between and after them as the target language has it."""
 
     pieces: tuple[TextPiece, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.base.errors import ConfigError
 from dragoman.text.blank import is_blank
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 ScorePairs = Callable[[list[str], list[str]], list[Translation]]  # `Translator.score`
 
 
-@dataclass(frozen=True)
-class AskedLine:
+class AskedLine(NamedTuple):
     """A line that was sent to the engine."""
 
     line: str

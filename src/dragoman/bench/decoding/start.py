@@ -1,4 +1,4 @@
-"""A measured process: run a command with lines as its input, and answer with its seconds, processor time and peak memory.
+"""A measured process: run a command with lines as its input, and answer with its time and peak memory.
 
     python -m dragoman.bench.decoding.start [--first-line] LINES COMMAND ...
 
