@@ -82,6 +82,18 @@ HEAVY = [
     *("torch", "transformers", "numpy", "sacrebleu", "safetensors", "huggingface_hub", "filelock"),
     *("rich", "pydantic", "multiprocessing", "urllib.request", "ray", "pyarrow"),
 ]
+# What one plain line does without, besides these: each module costs milliseconds at every start.
+UNUSED = [
+    *("asyncio", "concurrent.futures", "email", "html", "importlib.metadata", "secrets"),
+    *("sqlite3", "statistics", "tomllib", "xml", "yaml", "sentencex", "rapidfuzz", "markdown_it"),
+    *("dragoman.text.sentences", "dragoman.text.abbreviations", "dragoman.text.checks.faults"),
+    *("dragoman.text.lexicon", "dragoman.translation.memory", "dragoman.translation.terms"),
+    *("dragoman.translation.folder.adapter", "dragoman.translation.folder.risk"),
+    *("dragoman.translation.folder.shortlist", "dragoman.translation.protected"),
+    *("dragoman.translation.search.evidence", "dragoman.translation.search.risk"),
+    *("dragoman.documents.formats", "dragoman.documents.translate", "dragoman.cli.train", "dragoman.serving"),
+]
+MOST_MODULES = 100  # of ours
 COMMANDS = [
     "demo",
     "train",
@@ -304,6 +316,23 @@ except SystemExit as done:
     assert not done.code, done.code
 """
     assert loaded_by(code, HEAVY) == []
+
+
+@pytest.mark.skipif(unavailable() is not None, reason="no native engine here")
+def test_one_plain_line_imports_only_what_it_needs(tmp_path: Path) -> None:
+    (tmp_path / "line").write_text("Tom sleeps.\n", encoding="utf-8")
+    code = f"""
+import sys
+from dragoman.cli import main
+sys.argv = ["dragoman", "translate", {MODEL!r}, {str(tmp_path / "line")!r}, "--format", "lines"]
+try:
+    main()
+except SystemExit as done:
+    assert not done.code, done.code
+ours = [name for name in sys.modules if name.split(".")[0] == "dragoman"]
+assert len(ours) <= {MOST_MODULES}, (len(ours), ours)
+"""
+    assert loaded_by(code, [*HEAVY, *UNUSED]) == []
 
 
 @pytest.mark.thorough

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.text.guidance import Match
-from dragoman.text.segmenter import Segmented, Splitting, between, may_split, segment_text
-from dragoman.text.sentences import LONGEST
+from dragoman.text.segmenter import LONGEST, Segmented, Splitting, between, may_split, segment_text
 
 TEXTS = [
     "",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING
 from pathlib import Path
@@ -23,6 +22,8 @@ T = TypeVar("T")
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file. Raises ConfigError naming file and line."""
+    import tomllib
+
     try:
         # utf-8-sig: some editors begin a file with a byte order mark, which TOML does not allow.
         return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
@@ -202,6 +203,8 @@ def _parse(text: str) -> Any:
     The text is parsed alone and as an item of a list. The results differ if it has a comment or a second
     line, which would otherwise be dropped silently.
     """
+    import tomllib
+
     try:
         alone, listed = tomllib.loads(f"value = {text}"), tomllib.loads(f"value = [{text},]")
     except (ValueError, RecursionError):

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -38,7 +37,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
         return
     target = Path(os.path.realpath(path))
     # Use 32 characters of the name, because the whole name may be as long as the file system allows.
-    part = target.with_name(f".{target.name[:32]}.{secrets.token_hex(4)}.part")
+    part = target.with_name(f".{target.name[:32]}.{os.urandom(4).hex()}.part")
     try:
         try:
             _check_writable(target)
@@ -109,7 +108,7 @@ def new_folder(path: str | Path) -> Iterator[Path]:
     path = Path(path)
     target = Path(os.path.abspath(path))
     check_new(path)
-    part = target.with_name(f".{target.name[:32]}.{secrets.token_hex(4)}.part")
+    part = target.with_name(f".{target.name[:32]}.{os.urandom(4).hex()}.part")
     created = [parent for parent in target.parents if not parent.exists()]
     try:
         try:

@@ -6,13 +6,13 @@ sacreBLEU) are inside the commands, so that `--help` answers at once.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
@@ -23,8 +23,7 @@ from dragoman.cli.options import Commands
 from dragoman.version import __version__
 
 
-@dataclass(frozen=True)
-class _Command:
+class _Command(NamedTuple):
     """Where a command is: a function, or `Commands` with commands of its own."""
 
     module: str
@@ -68,6 +67,7 @@ def main() -> None:
     """Run the `dragoman` program and exit with the code of the command."""
     code = run(sys.argv[1:] or ["--help"])
     end_at_once()
+    gc.freeze()  # else the interpreter looks for garbage several times while it ends
     sys.exit(code)
 
 

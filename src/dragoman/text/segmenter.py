@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from dragoman.base.languages import base
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.placeholders import has_language
 from dragoman.text.guidance import Match
-from dragoman.text.sentences import LONGEST, split_sentences
 from dragoman.text.spans import Span
 
 Splitting = Literal["split", "lines", "one"]
 Known = Callable[[str], Match | None]
+
+LONGEST = 500  # characters of a sentence; most models have seen none longer
 
 # An end of a sentence with more behind it: a mark and a space, a sign of another script, or a line end.
 _INNER_END = re.compile(
@@ -35,8 +35,7 @@ _BREAKS = dict.fromkeys(map(ord, "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 _UNSPACED = frozenset(("zh", "yue", "ja", "th", "lo", "km", "my"))
 
 
-@dataclass(frozen=True)
-class TextPiece:
+class TextPiece(NamedTuple):
     """What is translated at once: `body`, which is text[start:end], without what does not show around it."""
 
     start: int
@@ -51,8 +50,7 @@ class TextPiece:
         return self.match is None and not self.copied
 
 
-@dataclass(frozen=True)
-class Segmented:
+class Segmented(NamedTuple):
     """The pieces of a text, and the space before, between and after them as the target language has it."""
 
     pieces: tuple[TextPiece, ...]
@@ -144,6 +142,8 @@ def _cuts(
     if (match := _known(text, known)) is not None:
         yield 0, len(text), match
         return
+    from dragoman.text.sentences import split_sentences  # its rules take 5 ms, and most lines need none
+
     most = len(text) if longest is None else 2 * longest
     for start, end in [(0, len(text))] if how == "one" else _lines(text, kept):
         line = text[start:end]

@@ -15,7 +15,6 @@ from typing import cast
 from dragoman.base.languages import base
 from dragoman.text.abbreviations import hide_abbreviations
 
-LONGEST = 500  # characters of a sentence; most models have seen none longer
 _NUMBER = re.compile(r"\s*[(\[]?(?:\d{1,3}|[A-Za-z])[.)\]]\s*")  # "1." before a sentence
 _ENDS_OF_LINE = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"  # those of `str.splitlines`
 _LINE = re.compile(f"([^{_ENDS_OF_LINE}]*)([{_ENDS_OF_LINE}]*)")
@@ -43,13 +42,13 @@ _ENDS = ".?!\"'”’»)]"  # marks after which a space tells whether the senten
 
 
 def split_sentences(
-    text: str, language: str, *, kept: Iterable[tuple[int, int]] = (), longest: int | None = LONGEST
+    text: str, language: str, *, kept: Iterable[tuple[int, int]] = (), longest: int | None = None
 ) -> list[str]:
     """Return the sentences of a text, each with the space after it.
 
     A line end always ends a sentence. No sentence ends inside the spans `kept`, places of `text` from first
     to behind the last. A sentence of more than `longest` characters is cut at its clauses, else between
-    words; None cuts none. `language` is a code such as "de" or "pt-BR"; unknown ones are cut by common marks.
+    words. `language` is a code such as "de" or "pt-BR"; unknown ones are cut by common marks.
     """
     inside = [False] * (len(text) + 1)
     for first, behind in kept:

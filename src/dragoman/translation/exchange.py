@@ -5,33 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.base.errors import ConfigError
 from dragoman.text.blank import is_blank
-from dragoman.text.checks.faults import faults
 from dragoman.text.guidance import Guidance, Guide, Match, Reading, combined, reading
 from dragoman.text.segmenter import unbroken
-from dragoman.translation.folder.shortlist import Shortlist
 from dragoman.translation.lines import LineItem, addressed, prefix_tokens, warning_of_language
 from dragoman.translation.search.alignment import Aligning
 from dragoman.translation.search.engine import Engine, Hypothesis, Request, Tokens
 from dragoman.translation.search.mbr import expected_utilities, tempered
 from dragoman.translation.search.options import Beam, Decoding, Sample
 from dragoman.translation.search.phrasing import Phrasing
-from dragoman.translation.search.risk import Risk
 from dragoman.translation.search.rules import Prefix, keeping
 from dragoman.translation.search.stream import Again, Stream, ToAnswer
 from dragoman.translation.translation import Translation, TranslationMaker
 
 if TYPE_CHECKING:
+    from dragoman.translation.folder.shortlist import Shortlist
     from dragoman.translation.terms.placing import Placer, Placing
 
 ScorePairs = Callable[[list[str], list[str]], list[Translation]]  # `Translator.score`
 
 
-@dataclass(frozen=True)
-class AskedLine:
+class AskedLine(NamedTuple):
     """A line that was sent to the engine."""
 
     line: str
@@ -174,8 +171,12 @@ class Exchange:
         (tokens,) = tokenizer.encode_target([match.target])
         pieces = tuple(tokenizer.target_pieces(tokens))
         # The model did not make it, so its risk comes from the text alone.
-        flags = faults(line, match.target, *self.maker.languages) if decoding.risk else ()
-        risk = Risk(None, tuple(flags)) if decoding.risk else None
+        risk = None
+        if decoding.risk:
+            from dragoman.text.checks.faults import faults
+            from dragoman.translation.search.risk import Risk
+
+            risk = Risk(None, tuple(faults(line, match.target, *self.maker.languages)))
         found = Translation(line, match.target, 0.0, pieces, (), False, risk=risk)
         if decoding.attention is not None or decoding.alignment:
             (scored,) = self.score([line], [match.target])

@@ -13,18 +13,17 @@ from dragoman.base.machine import require_pytorch
 from dragoman.interop.formats import format_of, read_model
 from dragoman.interop.source import is_hub_name, opened
 from dragoman.text.tokenizers.tokenizer import Tokenizer
-from dragoman.translation.folder.adapter import ADAPTER_WEIGHTS, AdapterConfig, read_adapter
-from dragoman.translation.folder.config import FolderConfig, read_config
-from dragoman.translation.folder.risk import read_risk
-from dragoman.translation.folder.shortlist import Shortlist, read_shortlist
+from dragoman.translation.folder.config import RISK, SHORTLIST, FolderConfig, read_config
 from dragoman.translation.native.choice import DType, EngineName, against_native
 from dragoman.translation.search.engine import Engine
-from dragoman.translation.search.risk import RiskModel
 
 if TYPE_CHECKING:
     import torch
 
     from dragoman.models.folder.bundle import Bundle
+    from dragoman.translation.folder.adapter import AdapterConfig
+    from dragoman.translation.folder.shortlist import Shortlist
+    from dragoman.translation.search.risk import RiskModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +69,7 @@ def load_model(
             )
         bundle = None if ours else _read_bundle(path, folder, "converting the model")
         config = read_config(folder) if bundle is None else bundle.config
-        found = {name: (one, read_adapter(one, folder, config)) for name, one in (adapters or {}).items()}
+        found = {name: (one, _adapter(one, folder, config)) for name, one in (adapters or {}).items()}
         reason = against_native(engine, config.model, device=_name(device), dtype=dtype)
         if bundle is None and reason is None:
             loaded = _native_folder(path, folder, config, dtype)
@@ -81,7 +80,7 @@ def load_model(
             bundle = bundle or _read_bundle(path, folder, what)
             loaded = ready(bundle, device=device or _best_device(), dtype=dtype, engine="pytorch")
         # After the tokenizer: if that is damaged, these do not fit it, and would be blamed.
-        shortlist, risk = read_shortlist(folder, config), read_risk(folder, config)
+        shortlist, risk = _shortlist(folder, config), _risk(folder, config)
     variants = {name: _adapted(loaded, *one) for name, one in found.items()}
     return replace(loaded, shortlist=shortlist, risk=risk, adapters=variants)
 
@@ -121,6 +120,31 @@ def _native_folder(path: str | Path, folder: Path, config: FolderConfig, dtype: 
     )
 
 
+# Most folders have none of these, and what reads them takes 15 ms to import.
+
+
+def _adapter(path: Path, folder: Path, config: FolderConfig) -> AdapterConfig:
+    from dragoman.translation.folder.adapter import read_adapter
+
+    return read_adapter(path, folder, config)
+
+
+def _shortlist(folder: Path, config: FolderConfig) -> Shortlist | None:
+    if not (folder / SHORTLIST).exists():
+        return None
+    from dragoman.translation.folder.shortlist import read_shortlist
+
+    return read_shortlist(folder, config)
+
+
+def _risk(folder: Path, config: FolderConfig) -> Mapping[str, RiskModel]:
+    if not (folder / RISK).exists():
+        return {}
+    from dragoman.translation.folder.risk import read_risk
+
+    return read_risk(folder, config)
+
+
 def _adapted(loaded: Loaded, folder: Path, adapter: AdapterConfig) -> Variant:
     """The model with an adapter, which shares the unchanged weights."""
     from dragoman.translation.native.native import NativeEngine
@@ -133,6 +157,7 @@ def _adapted(loaded: Loaded, folder: Path, adapter: AdapterConfig) -> Variant:
         return replace(bundle, model=adapted_model(bundle.model, folder, adapter))
 
     if isinstance(loaded.engine, NativeEngine):
+        from dragoman.translation.folder.adapter import ADAPTER_WEIGHTS
         from dragoman.translation.native.weights import map_weights
 
         path = folder / ADAPTER_WEIGHTS

@@ -10,14 +10,11 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from dragoman.text.blank import is_blank
-from dragoman.text.checks.faults import Fault, faults
 from dragoman.text.checks.placeholders import find_placeholders, has_language
-from dragoman.text.segmenter import Segmented, Splitting, may_split, segment_text, unbroken
-from dragoman.text.sentences import LONGEST
+from dragoman.text.segmenter import LONGEST, Segmented, Splitting, may_split, segment_text, unbroken
 from dragoman.text.spans import Link, Span
 from dragoman.translation.lines import LineItem
 from dragoman.translation.search.alignment import Alignment
-from dragoman.translation.search.risk import DETECTED, Risk, in_order, risk_of_parts
 from dragoman.translation.translation import Translation, TranslationMaker
 
 if TYPE_CHECKING:
@@ -111,7 +108,11 @@ class LineCutter:
     def _whole(self, line: str, parts: Segmented, own: Sequence[Translation]) -> Translation:
         count = sum(len(one.token_logp) for one in own)
         text, spans = parts.joined([one.text for one in own])
-        decoding = self.maker.decoding
+        decoding, risk = self.maker.decoding, None
+        if decoding.risk:
+            from dragoman.translation.search.risk import risk_of_parts
+
+            risk = risk_of_parts([one.risk for one in own if one.risk])
         return Translation(
             source=line,
             text=unbroken(text),
@@ -120,7 +121,7 @@ class LineCutter:
             token_logp=tuple(chain.from_iterable(one.token_logp for one in own)),
             truncated=any(one.truncated for one in own),
             alignment=_alignment(line, parts, text, spans, own) if decoding.alignment else None,
-            risk=risk_of_parts([one.risk for one in own if one.risk]) if decoding.risk else None,
+            risk=risk,
             match=own[0].match if len(own) == 1 else None,
             unused_terms=tuple(dict.fromkeys(chain.from_iterable(one.unused_terms for one in own))),
             doubts=tuple(dict.fromkeys(chain.from_iterable(one.doubts for one in own))),
@@ -137,6 +138,9 @@ class LineCutter:
         doubts = answer.doubts if answer.way in ("copied", "parts") else ()
         risk = None
         if self.maker.decoding.risk:
+            from dragoman.text.checks.faults import Fault, faults
+            from dragoman.translation.search.risk import DETECTED, Risk, in_order
+
             flags = [
                 one
                 for one in (found.risk.flags if found.risk else ())
@@ -157,7 +161,11 @@ class LineCutter:
 
     def _copied(self, text: str) -> Translation:
         links = [(*found.span(), *found.span()) for found in _WORD.finditer(text)]
-        risk = Risk(None) if self.maker.decoding.risk else None
+        risk = None
+        if self.maker.decoding.risk:
+            from dragoman.translation.search.risk import Risk
+
+            risk = Risk(None)
         alignment = self._of_links(text, text, links)
         return Translation(text, text, 0.0, (), (), False, alignment=alignment, risk=risk)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError
 from dragoman.text.checks.omissions import lacks_most
@@ -10,9 +11,10 @@ from dragoman.text.guidance import Match
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.search.alignment import Aligning, Alignment, alignment_of
 from dragoman.translation.search.engine import Hypothesis, Tokens
-from dragoman.translation.search.evidence import evidence_of
 from dragoman.translation.search.options import AttentionOf, Decoding
-from dragoman.translation.search.risk import Risk, RiskModel, assess
+
+if TYPE_CHECKING:
+    from dragoman.translation.search.risk import Risk, RiskModel
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,6 +97,9 @@ class TranslationMaker:
                 self.tokenizer, source, read, tokens, text, spans, hypothesis, reading=self.aligning.reading
             )
         if self.decoding.risk:
+            from dragoman.translation.search.evidence import evidence_of
+            from dragoman.translation.search.risk import assess
+
             evidence = evidence_of(source, text, hypothesis.token_logp, hypothesis.attention, alignment)
             risk = assess(self.risk_model, evidence, source, text, self.languages)
         return Translation(

@@ -18,7 +18,6 @@ from dragoman.text.segmenter import segment_text
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.ensemble import check_members, engine_of_members
 from dragoman.translation.exchange import Exchange, choosing
-from dragoman.translation.folder.shortlist import Shortlist
 from dragoman.translation.lines import (
     addressed,
     by_parts,
@@ -42,10 +41,8 @@ from dragoman.translation.resources import (
 from dragoman.translation.scoring import scored_pairs, sides
 from dragoman.translation.search.alignment import Aligning, Alignment, aligning_of
 from dragoman.translation.search.engine import Engine
-from dragoman.translation.search.evidence import Evidence, evidence_of
 from dragoman.translation.search.options import Average, Beam, Decoding, DecodingOptions, Normalization
 from dragoman.translation.search.phrasing import Phrasing
-from dragoman.translation.search.risk import Risk, RiskModel, assess
 from dragoman.translation.sentences import LineCutter
 from dragoman.translation.translation import Translation, TranslationMaker, aligning_for
 
@@ -54,11 +51,14 @@ if TYPE_CHECKING:
 
     from dragoman.inspection import Contrast, Intervention, Trace
     from dragoman.models.folder.bundle import Bundle
+    from dragoman.translation.folder.shortlist import Shortlist
     from dragoman.translation.loading import Loaded, Variant
     from dragoman.translation.memory.store import MemoryGuide, TranslationMemory
     from dragoman.translation.native.choice import DType, EngineName
     from dragoman.translation.next_words import NextWord
     from dragoman.translation.protected import Sentence, Translated
+    from dragoman.translation.search.evidence import Evidence
+    from dragoman.translation.search.risk import Risk, RiskModel
     from dragoman.translation.terms.terms import TermGuide, TermList, TermsMode
 
 
@@ -520,6 +520,8 @@ class Translator:
 
         Raises DataError if the numbers of sources and targets differ.
         """
+        from dragoman.translation.search.evidence import evidence_of
+
         aligns = self.aligning is not None
         attention = str(self.aligning.attention) if self.aligning is not None else None
         scored = self.score(
@@ -542,6 +544,8 @@ class Translator:
         `translate` with the option `risk` assesses the model's own translations. Raises DataError if the
         numbers of sources and targets differ.
         """
+        from dragoman.translation.search.risk import assess
+
         sources, targets = sides(sources, targets)
         evidence = self.evidence(sources, targets, to=to, batch_tokens=batch_tokens)
         languages = self.source_language, self._target(to) or self.target_language

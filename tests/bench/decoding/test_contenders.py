@@ -115,3 +115,10 @@ def test_a_clean_process_imports_little() -> None:
     third = ast.literal_eval(done.stdout) - set(sys.stdlib_module_names) - {"__main__", "dragoman"}
 
     assert not third & {"torch", "numpy", "transformers", "typer", "rich", "sentencepiece"}
+
+
+def test_our_program_keeps_its_bytecode(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an installed one does: else each start would compile every module."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+
+    assert "PYTHONDONTWRITEBYTECODE" not in named("dragoman")._variables(1)

@@ -199,7 +199,7 @@ def test_one_sentence(conditions: DecodingConditions, monkeypatch: pytest.Monkey
     monkeypatch.setattr(
         TranslationContender,
         "start",
-        lambda self, *_: DecodingTurn(value=times[self.name], peak_memory=50_000_000),
+        lambda self, *_: DecodingTurn(value=times[self.name], work=0.25, peak_memory=50_000_000),
     )
     held = contest.compete(
         [contender("theirs", "ctranslate2"), contender("ours")],
@@ -207,7 +207,8 @@ def test_one_sentence(conditions: DecodingConditions, monkeypatch: pytest.Monkey
     )  # fmt: skip
     text = report.to_text(held)
 
-    assert cells(text, "ours")[2:] == ["0.01", "0.01-0.01", "2.00", "50"]
+    assert cells(text, "ours")[2:] == ["0.01", "0.01-0.01", "2.00", "250.00", "50"]
+    assert "core ms: time that it kept cores busy" in text
     assert text.index("ours") < text.index("theirs")
     assert held.ceiling == {}
 

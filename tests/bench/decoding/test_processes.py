@@ -86,6 +86,7 @@ def test_the_time_and_memory_of_a_command(tmp_path: Path) -> None:
     small = json.loads(start("--first-line", str(lines), "cat").stdout)
 
     assert 0.2 < facts["seconds"] < 60
+    assert 0 < facts["work"] < facts["seconds"]  # it sleeps most of the time
     assert 2e8 < facts["peak_memory"] < 4e8
     assert small["peak_memory"] < 5e7
 

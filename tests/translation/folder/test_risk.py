@@ -16,8 +16,8 @@ from dragoman.models.folder import bundle
 from dragoman.models.folder.average import average_folders
 from dragoman.models.folder.check import check_folder
 from dragoman.models.folder.quantisation import quantise_folder
-from dragoman.translation.folder.config import forget_digest, read_config, write_digests
-from dragoman.translation.folder.risk import RISK, read_risk, write_risk
+from dragoman.translation.folder.config import RISK, forget_digest, read_config, write_digests
+from dragoman.translation.folder.risk import read_risk, write_risk
 from dragoman.translation.folder.summary import summary_of
 from dragoman.translation.search.evidence import FIGURES
 from dragoman.translation.search.risk import Logistic

@@ -164,7 +164,7 @@ class TranslationContender:
     def start(self, conditions: DecodingConditions, beam: int) -> DecodingTurn:
         """Translate one sentence from the command line."""
         facts = self._timed(self._script(conditions, beam), conditions, "--first-line")
-        return DecodingTurn(value=facts["seconds"], peak_memory=facts["peak_memory"])
+        return DecodingTurn(value=facts["seconds"], work=facts["work"], peak_memory=facts["peak_memory"])
 
     def file(self, conditions: DecodingConditions, beam: int) -> DecodingTurn:
         """Translate the file of lines from the command line."""
@@ -194,7 +194,9 @@ class TranslationContender:
         return [sys.executable, "-P", str(_SCRIPT), self.program, model, self.dtype, *numbers]
 
     def _variables(self, threads: int) -> dict[str, str]:
-        return os.environ | {
+        # An installed program has its bytecode: without it, ours would be compiled in every turn.
+        own = {name: one for name, one in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        return own | {
             "CUDA_VISIBLE_DEVICES": "",
             "OMP_NUM_THREADS": str(threads),
             "HF_HUB_OFFLINE": "1",

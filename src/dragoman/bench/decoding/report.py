@@ -21,7 +21,7 @@ _TABLES: dict[Kind, tuple[str, tuple[str, ...]]] = {
     ),
     "start": (
         "from the command line, one sentence",
-        ("contender", "type", "seconds", "spread", "ratio", "peak MB", ""),
+        ("contender", "type", "seconds", "spread", "ratio", "core ms", "peak MB", ""),
     ),
     "file": (
         "dragoman translate, the whole file", ("contender", "type", "sentences/s", "spread", "peak MB", ""),
@@ -102,7 +102,7 @@ def _notes(contest: DecodingContest) -> list[str]:
             "floor: the operations of the search, without padding, at the rate of large products: "
             f"{rates} GFLOP/s, or the rate of fp32 if it is higher"
         )
-    if any(one.work is not None for one in throughput):
+    if any(one.work is not None for one in contest.results if one.kind in ("throughput", "start")):
         lines.append("core ms: time that it kept cores busy for one sentence, which others disturb less")
     if any(one.different is not None for one in throughput):
         compared = max(len(one.answers or ()) for one in throughput)

@@ -1,4 +1,4 @@
-"""A measured process: run a command with lines as its input, and answer with its seconds and peak memory.
+"""A measured process: run a command with lines as its input, and answer with its time and peak memory.
 
     python -m dragoman.bench.decoding.start [--first-line] LINES COMMAND ...
 
@@ -41,7 +41,12 @@ def main() -> None:
         if status or written.count(b"\n") != expected:
             sys.exit((errors.read().decode(errors="replace").strip().splitlines() or ["no translation"])[-1])
     unit = 1 if sys.platform == "darwin" else 1024
-    sys.stdout.write(json.dumps({"seconds": seconds, "peak_memory": usage.ru_maxrss * unit}) + "\n")
+    facts = {
+        "seconds": seconds,
+        "work": usage.ru_utime + usage.ru_stime,
+        "peak_memory": usage.ru_maxrss * unit,
+    }
+    sys.stdout.write(json.dumps(facts) + "\n")
 
 
 if __name__ == "__main__":

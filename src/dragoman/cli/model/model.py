@@ -242,8 +242,7 @@ def model_calibrate(
       dragoman translate runs/en-de test.en --risk --jsonl
     """
     from dragoman.text.corpora.corpus import open_corpus
-    from dragoman.translation.folder.config import read_config
-    from dragoman.translation.folder.risk import RISK
+    from dragoman.translation.folder.config import RISK, read_config
 
     about = read_config(folder)
     corpus = open_corpus(text, languages=(about.source_language, to or about.target_language))

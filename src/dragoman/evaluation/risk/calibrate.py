@@ -27,8 +27,8 @@ from dragoman.evaluation.risk.report import Detection, RiskReport, detection_row
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.faults import FlagKind
 from dragoman.translation.folder.card import render_card, with_section
-from dragoman.translation.folder.config import CARD, read_config
-from dragoman.translation.folder.risk import RISK, read_risk, write_risk
+from dragoman.translation.folder.config import CARD, RISK, read_config
+from dragoman.translation.folder.risk import read_risk, write_risk
 from dragoman.translation.folder.summary import read_card, summary_of
 from dragoman.translation.search.evidence import FIGURES, Evidence, Figures
 from dragoman.translation.search.options import Decoding

@@ -26,6 +26,7 @@ from dragoman.models.shapes import Architecture
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.folder.config import (
     DIGESTS,
+    RISK,
     WEIGHTS,
     FolderConfig,
     check_digests,
@@ -36,7 +37,6 @@ from dragoman.translation.folder.config import (
 from dragoman.translation.folder.digest import check_digest, digest_of
 from dragoman.translation.folder.header import Outline, read_header
 from dragoman.translation.folder.quantised import dequantised
-from dragoman.translation.folder.risk import RISK
 from dragoman.translation.folder.vocabulary import tokenizer_of_folder
 from dragoman.translation.search.options import AttentionOf, Beam
 

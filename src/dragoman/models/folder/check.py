@@ -25,6 +25,8 @@ from dragoman.translation.folder.adapter import (
 from dragoman.translation.folder.config import (
     ADAPTER,
     DIGESTS,
+    RISK,
+    SHORTLIST,
     WEIGHTS,
     FolderConfig,
     banned_outside,
@@ -37,8 +39,8 @@ from dragoman.translation.folder.digest import check_digest
 from dragoman.translation.folder.fit import misfits
 from dragoman.translation.folder.header import Outline, read_header
 from dragoman.translation.folder.quantised import dequantised, holds_int8, scale_faults
-from dragoman.translation.folder.risk import RISK, read_risk
-from dragoman.translation.folder.shortlist import SHORTLIST, read_shortlist
+from dragoman.translation.folder.risk import read_risk
+from dragoman.translation.folder.shortlist import read_shortlist
 from dragoman.translation.search.options import Beam
 
 T = TypeVar("T")

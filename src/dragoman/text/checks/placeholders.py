@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from dragoman.text.blank import INVISIBLE
 
@@ -25,8 +24,7 @@ Kind = Literal[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Placeholder:
+class Placeholder(NamedTuple):
     """A span of a text: text[start:end]."""
 
     start: int
@@ -262,7 +260,7 @@ def _with_those_between(text: str, found: Iterable[Placeholder]) -> Iterator[Pla
     place = 0
     for one in [*found, Placeholder(len(text), len(text), "printf", "")]:
         for each in _in_any_text(text[place : one.start]):
-            yield replace(each, start=each.start + place, end=each.end + place)
+            yield each._replace(start=each.start + place, end=each.end + place)
         if one.text:
             yield one
         place = one.end

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain
 from random import Random
 from typing import Literal, NamedTuple
@@ -25,9 +26,7 @@ DEFAULT = 10  # pieces that it then reserves
 
 # Letters, digits and underscores, without Han, kana and Hangul: these are written without spaces.
 _IN_WORD = r"[^\W\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
-_TOKEN = re.compile(
-    rf"(?<!{_IN_WORD})(?:(?P<number>\d+(?:[.,:]\d+){{0,8}})(?!{_IN_WORD})|(?P<word>{_IN_WORD}+))"
-)
+_TOKEN = rf"(?<!{_IN_WORD})(?:(?P<number>\d+(?:[.,:]\d+){{0,8}})(?!{_IN_WORD})|(?P<word>{_IN_WORD}+))"
 _SHORTEST = 3  # characters of a name: shorter words are equal by chance
 
 What = Literal["placeholder", "number", "name"]
@@ -126,9 +125,15 @@ def _spans(text: str) -> Iterator[tuple[What, int, int]]:
 
 
 def _words(text: str, start: int, end: int) -> Iterator[tuple[What, int, int]]:
-    for match in _TOKEN.finditer(text, start, end):
+    for match in _tokens().finditer(text, start, end):
         word = match["word"]
         if word is None:
             yield "number", *match.span()
         elif len(word) >= _SHORTEST and word != word.lower():
             yield "name", *match.span()
+
+
+@cache
+def _tokens() -> re.Pattern[str]:
+    """Compiled at the first use: it takes 5 ms, and translation has no use for it."""
+    return re.compile(_TOKEN)

@@ -27,8 +27,7 @@ from dragoman.training.runs.validation_scores import search_name, translate_and_
 from dragoman.training.step.precision import send_to_onednn
 from dragoman.training.trainer import Trainer
 from dragoman.training.validation import Scored
-from dragoman.translation.folder.config import write_config
-from dragoman.translation.folder.risk import RISK
+from dragoman.translation.folder.config import RISK, write_config
 
 
 def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) -> None:

@@ -9,9 +9,14 @@ from pathlib import Path
 
 from dragoman.base.errors import ModelError
 from dragoman.base.tables import listing
-from dragoman.translation.folder.config import WEIGHTS, read_generation, read_model_config, write_config
+from dragoman.translation.folder.config import (
+    SHORTLIST,
+    WEIGHTS,
+    read_generation,
+    read_model_config,
+    write_config,
+)
 from dragoman.translation.folder.header import read_header
-from dragoman.translation.folder.shortlist import SHORTLIST
 
 _STEP = re.compile(r"step-(\d+)\.safetensors")
 _FOLDERS: dict[Path, tempfile.TemporaryDirectory[str]] = {}  # by weights; deleted when the program ends

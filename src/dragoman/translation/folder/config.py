@@ -25,7 +25,7 @@ _QUANTISED_VERSION = 2  # of quantised folders: a release that cannot read int8 
 WEIGHTS = "model.safetensors"
 DIGESTS = "digests.json"  # of the small files (`base/files.py`); none in release 0.1
 _NEEDED = ("config.json", "generation.json", "tokenizer.json")
-_OPTIONAL = ("shortlist.safetensors", "risk.json")  # these may be deleted
+SHORTLIST, RISK = "shortlist.safetensors", "risk.json"  # these may be deleted
 ADAPTER = "adapter.json"  # instead of config.json, in an adapter folder (`translation/folder/adapter.py`)
 CARD = "README.md"
 _RESTORE = "restore the file or train again"
@@ -187,7 +187,9 @@ def check_digests(folder: Path) -> None:
     """
     table = _digests(folder)
     faults = broken(folder, {name: one for name, one in table.items() if name in _NEEDED})
-    strange = [name for name in table if name not in (*_NEEDED, *_OPTIONAL) and not (folder / name).exists()]
+    strange = [
+        name for name in table if name not in (*_NEEDED, SHORTLIST, RISK) and not (folder / name).exists()
+    ]
     if strange:  # a damaged name would leave its file without a digest
         faults.append(f"{DIGESTS} has the digest of {strange[0]!r}, which does not exist")
     for fault in [fault for fault in faults if fault.startswith("generation.json ")]:

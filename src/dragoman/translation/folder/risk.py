@@ -24,6 +24,7 @@ from typing import Any
 from dragoman.base.errors import ModelError
 from dragoman.base.files import write_whole
 from dragoman.translation.folder.config import (
+    RISK,
     FolderConfig,
     check_optional,
     forget_digest,
@@ -33,7 +34,6 @@ from dragoman.translation.folder.config import (
 from dragoman.translation.search.evidence import FIGURES
 from dragoman.translation.search.risk import DETECTED, Logistic, RiskModel, standardised
 
-RISK = "risk.json"
 RISK_VERSION = 3
 _REMAKE = "delete it, or make it again with dragoman model calibrate"
 

@@ -35,6 +35,7 @@ from dragoman.base.files import write_whole
 from dragoman.text.corpora.lines import Line
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.folder.config import (
+    SHORTLIST,
     FolderConfig,
     check_optional,
     forget_digest,
@@ -47,7 +48,6 @@ from dragoman.translation.folder.header import Outline, parse_header
 if TYPE_CHECKING:
     import numpy as np
 
-SHORTLIST = "shortlist.safetensors"
 _FORMAT = {"format": "dragoman-shortlist", "version": "1"}
 _REMAKE = "delete it, or make it again with dragoman model shortlist"
 _AT_ONCE = 4096  # lines encoded

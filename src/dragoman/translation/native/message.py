@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -57,8 +56,7 @@ class _Head(NamedTuple):
     within: int = -1
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """A translation to score."""
 
     source: Tokens

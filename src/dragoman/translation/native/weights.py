@@ -5,9 +5,8 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dragoman.base.errors import ModelError
 from dragoman.translation.folder.header import Outline, read_header
@@ -15,16 +14,14 @@ from dragoman.translation.folder.header import Outline, read_header
 SCALE = ".scale"  # ends the name of the scales of a weight that is stored as int8
 
 
-@dataclass(frozen=True, kw_only=True)
-class Placed:
+class Placed(NamedTuple):
     """A weight and where it is in memory."""
 
     outline: Outline
     address: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlacedWeights:
+class PlacedWeights(NamedTuple):
     """Weights by name. `memory` keeps them where they are."""
 
     weights: Mapping[str, Placed]

@@ -20,8 +20,7 @@ _Grams = tuple[Counter[str] | Counter[tuple[str, ...]], ...]  # by their length,
 _CHARACTERS, _WORDS = 6, 4  # the longest n-grams of chrF and of BLEU
 _TEMPER = 0.5  # measured: benchmarks/quality.py
 _BETA = 2  # chrF2: recall counts twice as much
-_TOKEN = re.compile(r"\w+|[^\w\s]")
-_UNSPACED = re.compile(f"([{UNSPACED}])")
+_TOKEN, _UNSPACED = r"\w+|[^\w\s]", f"([{UNSPACED}])"  # compiled at the first use
 
 
 def expected_utilities(texts: Sequence[str], logp: Sequence[float], utility: Utility = "chrf") -> list[float]:
@@ -70,7 +69,7 @@ def _grams(text: str, utility: Utility) -> _Grams:
             Counter(joined[place : place + n] for place in range(len(joined) - n + 1))
             for n in range(1, _CHARACTERS + 1)
         )
-    words = _TOKEN.findall(_UNSPACED.sub(r" \1 ", text))
+    words = re.findall(_TOKEN, re.sub(_UNSPACED, r" \1 ", text))
     return tuple(
         Counter(tuple(words[place : place + n]) for place in range(len(words) - n + 1))
         for n in range(1, _WORDS + 1)
