@@ -11,6 +11,7 @@
 
 constexpr int64_t CHUNK = 128;     // steps of a panel whose int16 are made together: 16 kB, half of the nearest cache
 constexpr int64_t WIDE_ROWS = 8;   // rows from which making them pays
+constexpr int64_t PREFETCH = 8;    // steps of the next weights that are fetched during a block of rows
 constexpr int BLOCK = 4;           // rows: 8 sums, 4 weights, 2 inputs and 2 temporaries take all 16 registers
 
 inline __m256i even_bytes(__m256i v) { return _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8); }
@@ -117,13 +118,19 @@ inline void multiply_part(const Task& task, int64_t row, int64_t panel, const ch
                           const Int* subtract) {
     const char* x = (const char*)task.input.data + row * task.bytes;
     float* out = task.out + row * task.stride + panel * PANEL - task.first;
-    Int sums[ROWS][VECTORS] = {};
-    if (step)
-        for (int r = 0; r < ROWS; r++) memcpy(sums[r], out + r * task.stride, sizeof sums[r]);
+    Int sums[ROWS][VECTORS];
+#pragma GCC unroll 4
+    for (int r = 0; r < ROWS; r++)
+#pragma GCC unroll 4
+        for (int i = 0; i < VECTORS; i++)
+            sums[r][i] = step ? load_int(out + r * task.stride + i * WIDTH) : Int{};
     if (subtract) add_steps<ROWS, true>(w, x + 8 * step, task.bytes, steps, sums);
     else add_steps<ROWS, false>(w, x + 8 * step, task.bytes, steps, sums);
     if (step + steps < task.steps) {
-        for (int r = 0; r < ROWS; r++) memcpy(out + r * task.stride, sums[r], sizeof sums[r]);
+#pragma GCC unroll 4
+        for (int r = 0; r < ROWS; r++)
+#pragma GCC unroll 4
+            for (int i = 0; i < VECTORS; i++) store(out + r * task.stride + i * WIDTH, (Float)sums[r][i]);
         return;
     }
 #pragma GCC unroll 4
@@ -141,11 +148,14 @@ inline void multiply_part(const Task& task, int64_t row, int64_t panel, const ch
     }
 }
 
+// `next` to `end`: the weights that follow.
 inline void multiply_all_rows(const Task& task, int64_t panel, const char* w, int64_t step, int64_t steps,
-                              const Int* subtract) {
+                              const Int* subtract, const char* next, const char* end) {
     int64_t row = 0;
-    for (; row + BLOCK <= task.rows; row += BLOCK)
+    for (; row + BLOCK <= task.rows; row += BLOCK) {
+        for (int64_t i = 0; i < PREFETCH && next < end; i++, next += STEP) __builtin_prefetch(next);
         multiply_part<BLOCK>(task, row, panel, w, step, steps, subtract);
+    }
     switch (task.rows - row) {
         case 1: return multiply_part<1>(task, row, panel, w, step, steps, subtract);
         case 2: return multiply_part<2>(task, row, panel, w, step, steps, subtract);
@@ -157,17 +167,18 @@ void multiply_int8(const Packed& w, const Input& input, int64_t rows, int64_t fi
                    int64_t stride) {
     const Task task{w, input, rows, first * PANEL, out, stride, w.depth / 4, input.stride};
     alignas(64) char wide[CHUNK * 2 * STEP];
+    const char* end = (const char*)w.data + last * task.steps * STEP;
     for (int64_t panel = first; panel < last; panel++) {
         const char* weights = (const char*)w.data + panel * task.steps * STEP;
         if (rows < WIDE_ROWS) {
-            multiply_all_rows(task, panel, weights, 0, task.steps, nullptr);
+            multiply_all_rows(task, panel, weights, 0, task.steps, nullptr, nullptr, nullptr);
             continue;
         }
         Int subtract[VECTORS] = {};
         for (int64_t step = 0; step < task.steps; step += CHUNK) {
             const int64_t steps = task.steps - step < CHUNK ? task.steps - step : CHUNK;
             widen_weights(weights + step * STEP, steps, wide, subtract);
-            multiply_all_rows(task, panel, wide, step, steps, subtract);
+            multiply_all_rows(task, panel, wide, step, steps, subtract, weights + (step + steps) * STEP, end);
         }
     }
 }
