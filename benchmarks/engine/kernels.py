@@ -23,7 +23,7 @@ import numpy as np
 from dragoman.base.tables import aligned
 from dragoman.translation.native import build
 
-LEVELS = ("portable", "avx2", "avx512", "avx512-bf16", "amx")
+LEVELS = ("portable", "avx2", "avx-vnni", "avx512", "avx512-bf16", "amx")
 TYPES = ("float32", "bfloat16", "int8")
 # Levels that have no product of their own for a type use that of the level below.
 OWN = {"avx512-bf16": ("bfloat16",), "amx": ("bfloat16", "int8")}

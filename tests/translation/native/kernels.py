@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-LEVELS = ("portable", "avx2", "avx512", "avx512-bf16", "amx")
+LEVELS = ("portable", "avx2", "avx-vnni", "avx512", "avx512-bf16", "amx")
 TYPES = ("float32", "bfloat16", "int8")
 STORED = ("float32", "float64", "float16", "bfloat16", "int8")
 ACTIVATIONS = ("relu", "gelu", "quick_gelu", "swish", "swiglu")

@@ -62,7 +62,7 @@ void products(const Kernels& kernels, bool spoil) {
                     const int64_t size = type == Type::float32 ? 4 : type == Type::bfloat16 ? 2 : 1;
                     Array<float> x(rows * inputs), scales(rows), out(rows * packed.panels * PANEL);
                     if (spoil) x.data()[inputs / 2] = -std::numeric_limits<float>::infinity();
-                    Array<char> buffer(rows * packed.depth * size);
+                    Array<char> buffer(rows * packed.depth * 4);
                     const Input input = kernels.prepare(type, x.data(), inputs, rows, inputs, packed.depth,
                                                         buffer.data(), scales.data());
                     kernels.product(packed, input, rows, 0, packed.panels, out.data(), packed.panels * PANEL);

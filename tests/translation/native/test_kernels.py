@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
+import platform
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +18,7 @@ from tests.translation.native.kernels import ACTIVATIONS, LEVELS, TYPES, Array, 
 
 from dragoman.translation.native import build
 
+CODE = Path(build.__file__).parent / "cpp"
 ROWS = (1, 2, 3, 5, 8, 12, 13, 15, 16, 17, 31, 33, 70)
 
 
@@ -110,6 +115,64 @@ def test_int8_is_equal_on_all_instruction_sets(loops: Loops) -> None:
     results = [table.product(linear, x) for name in LEVELS if not isinstance(table := loops.level(name), str)]
     for result in results:
         np.testing.assert_array_equal(result, results[0])
+
+
+@pytest.mark.parametrize("inputs", [1, 6, 60, 128, 510, 512, 516, 1100, 2048])
+def test_int8_is_exact(level: Level, inputs: int) -> None:
+    """The sums of int64, for any weights and inputs of 8 bits, on rows enough for every way to multiply."""
+    random = np.random.default_rng(inputs)
+    weights = random.integers(-128, 128, (50, inputs), dtype=np.int8)
+    weights[0], weights[1], weights[2, ::2] = -128, 127, -128
+    linear = Linear(level.loops, "int8", Stored(stored="int8", data=weights, scale=np.ones(50, np.float32)))
+    x = random.integers(-127, 128, (71, inputs)).astype(np.float32)
+    x[0], x[1], x[2, 1::2] = 127, -127, -127
+    x[:, 0] = 127  # so the scale of each row is 1
+    wanted = (x.astype(np.int64) @ weights.T.astype(np.int64)).astype(np.float32)
+    for rows in (1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 64, 71):
+        np.testing.assert_array_equal(level.product(linear, x[:rows]), wanted[:rows])
+
+
+@pytest.mark.thorough
+def test_avx_vnni_with_the_instruction_emulated(tmp_path: Path) -> None:
+    """The products of this instruction set on any processor with AVX2, the instruction computed in C++."""
+    if isinstance(reason := Loops(build.library()).level("avx2"), str):
+        pytest.skip(reason)
+    library = tmp_path / "emulated.so"
+    sources = [*CODE.glob("kernels_*.cpp"), CODE / "matrix.cpp", CODE / "processor.cpp"]
+    flags = [
+        "-std=c++17", "-O1", "-ffp-contract=off", "-pthread", "-shared", "-fPIC",
+        "-DDRAGOMAN_EMULATE_AVX_VNNI",
+    ]  # fmt: skip
+    subprocess.run([*build._compiler(), *flags, *map(str, sources), "-o", str(library)], check=True)
+    emulated = Loops(ctypes.CDLL(str(library))).level("avx-vnni")
+    assert isinstance(emulated, Level)
+
+    test_int8_is_exact(emulated, 516)
+    test_int8_is_exact(emulated, 2048)
+    test_extreme_int8_weights(emulated)
+    test_a_row_never_depends_on_the_others(emulated, "int8")
+    for kind in TYPES:
+        test_product(emulated, kind, 100, 150)
+        test_product_of_bad_numbers(emulated, kind, 0x7FC00000)
+    test_int8_is_equal_on_all_instruction_sets(emulated.loops)
+
+
+@pytest.mark.thorough
+def test_avx_vnni_has_no_instruction_of_avx512(tmp_path: Path) -> None:
+    """Processors with AVX-VNNI alone know `vpdpbusd` in its VEX encoding only, and 16 registers."""
+    compiler, objdump = build._compiler(), shutil.which("objdump")
+    if objdump is None or platform.machine() not in ("x86_64", "AMD64"):
+        pytest.skip("needs x86-64 and objdump, of the package binutils")
+    compiled = tmp_path / "kernels_avx_vnni.o"
+    source = CODE / "kernels_avx_vnni.cpp"
+    subprocess.run([*compiler, "-std=c++17", "-O2", "-c", str(source), "-o", str(compiled)], check=True)
+    command = [objdump, "-d", "--no-show-raw-insn", str(compiled)]
+    code = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    products = [line for line in code.splitlines() if "vpdpbusd" in line]
+    if not products:
+        pytest.skip("this compiler does not know AVX-VNNI")
+    assert all("{vex}" in line and "%ymm" in line for line in products)
+    assert not re.search(r"%zmm|%[xy]mm(1[6-9]|2\d|3[01])|%k[0-7]", code)
 
 
 def test_float32_of_avx512_is_the_same_with_and_without_amx(loops: Loops) -> None:
@@ -468,9 +531,8 @@ def test_no_loop_leaves_its_memory(tmp_path: Path) -> None:
     """All loops on odd sizes under the address and undefined-behaviour sanitizers."""
     if build.unavailable():
         pytest.skip("no C++ compiler here")
-    code = Path(build.__file__).parent / "cpp"
     driver = Path(__file__).with_name("kernels_driver.cpp")
-    sources = [*code.glob("kernels_*.cpp"), code / "matrix.cpp", code / "processor.cpp", driver]
+    sources = [*CODE.glob("kernels_*.cpp"), CODE / "matrix.cpp", CODE / "processor.cpp", driver]
     flags = [
         "-std=c++17",
         "-O1",
@@ -481,7 +543,7 @@ def test_no_loop_leaves_its_memory(tmp_path: Path) -> None:
     ]
     program = tmp_path / "driver"
     subprocess.run(
-        [*build._compiler(), *flags, f"-I{code}", *map(str, sources), "-o", str(program)], check=True
+        [*build._compiler(), *flags, f"-I{CODE}", *map(str, sources), "-o", str(program)], check=True
     )
     for name in LEVELS:
         result = subprocess.run([str(program), name], capture_output=True, text=True, check=False)

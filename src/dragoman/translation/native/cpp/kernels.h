@@ -38,11 +38,12 @@ struct Input {
 };
 
 struct Kernels {
-    const char* name;  // portable, avx2, avx512, avx512-bf16, amx
+    const char* name;  // portable, avx2, avx-vnni, avx512, avx512-bf16, amx
 
     // Prepare M rows of K numbers for a product with weights of `type`. float32: returns x itself. bfloat16: rounds to
     // nearest even. int8: divides each row by scale = max |x| / 127 and rounds to nearest even; a row of zeros has scale
-    // 0. Rows are padded with zeros to `depth`. `buffer` holds M * depth numbers of the type, `scales` M numbers.
+    // 0. Rows are padded with zeros to `depth`. `buffer` holds M * depth * 4 bytes, of which an instruction set may use
+    // all, in an order of its own; `scales` M numbers.
     Input (*prepare)(Type type, const float* x, int64_t stride, int64_t rows, int64_t inputs, int64_t depth,
                      void* buffer, float* scales);
 

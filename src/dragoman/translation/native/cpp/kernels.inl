@@ -111,8 +111,8 @@ inline void prepare_bfloat16(const float* x, int64_t inputs, int64_t depth, uint
     memset(out + inputs, 0, 2 * (depth - inputs));
 }
 
-// Write the numbers as bytes, OFFSET added. Return the scale: NaN if the row holds NaN or infinity.
-inline float prepare_int8(const float* x, int64_t inputs, int64_t depth, int8_t* out) {
+// max |x|; NaN or infinity if the row holds any.
+inline float largest(const float* x, int64_t inputs) {
     Int most{};
     each(inputs, [&](int64_t i, int64_t n) {
         Int b = bits(absolute(load_up_to(x + i, n, 0.0f)));  // as integers, NaN > infinity > numbers
@@ -122,6 +122,12 @@ inline float prepare_int8(const float* x, int64_t inputs, int64_t depth, int8_t*
     for (int i = 0; i < WIDTH; i++) largest = most[i] > largest ? most[i] : largest;
     float max;
     memcpy(&max, &largest, 4);
+    return max;
+}
+
+// Write the numbers as bytes, OFFSET added. Return the scale: NaN if the row holds NaN or infinity.
+inline float prepare_int8(const float* x, int64_t inputs, int64_t depth, int8_t* out) {
+    float max = largest(x, inputs);
     if (!(max < INFINITE)) return __builtin_nanf("");  // the bytes do not matter
     if (max < 1e-36f) max = 0.0f;                      // 127 / max would overflow
     Float inverse = splat(max > 0.0f ? 127.0f / max : 0.0f);

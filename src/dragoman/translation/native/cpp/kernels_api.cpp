@@ -51,7 +51,7 @@ EXPORT void dragoman_kernels_read_rounded(int type, int stored, const void* data
 EXPORT int64_t dragoman_kernels_product(const Kernels* level, const Linear* linear, const float* x, int64_t stride,
                                  int64_t rows, int64_t first, int64_t last, float* out, int64_t out_stride) {
     const Packed& w = linear->packed();
-    std::vector<char> room(size_t(rows * w.depth * size_of(w.type) + 64));
+    std::vector<char> room(size_t(rows * w.depth * 4 + 64));
     std::vector<float> scales(size_t(rows) + 1);
     void* buffer = room.data();
     size_t space = room.size();

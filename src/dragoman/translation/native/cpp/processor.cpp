@@ -19,6 +19,7 @@ namespace dragoman {
 const Kernels* portable_kernels();
 #if defined(__x86_64__)
 const Kernels* avx2_kernels();
+const Kernels* avx_vnni_kernels();  // null if the compiler does not know the instruction
 const Kernels* avx512_kernels();
 const Kernels* avx512_bf16_kernels();
 const Kernels* amx_kernels();
@@ -53,6 +54,14 @@ bool saves(uint64_t parts) { return (saved_state() & parts) == parts; }
 bool has_avx2() {
     Leaf one = cpuid(1, 0), seven = cpuid(7, 0);
     return saves(0x6) && bit(one.c, 12) && bit(one.c, 28) && bit(one.c, 29) && bit(seven.b, 5);  // FMA AVX F16C AVX2
+}
+
+bool has_avx_vnni() {
+#if defined(DRAGOMAN_EMULATE_AVX_VNNI)
+    return has_avx2();
+#else
+    return has_avx2() && bit(cpuid(7, 1).a, 4) && avx_vnni_kernels();
+#endif
 }
 
 bool has_avx512() {
@@ -95,11 +104,13 @@ constexpr Level LEVELS[] = {
     {"portable", [] { return true; }, portable_kernels},
 #if defined(__x86_64__)
     {"avx2", has_avx2, avx2_kernels},
+    {"avx-vnni", has_avx_vnni, avx_vnni_kernels},
     {"avx512", has_avx512, avx512_kernels},
     {"avx512-bf16", has_avx512_bf16, avx512_bf16_kernels},
     {"amx", has_amx, amx_kernels},
 #else
     {"avx2", never, nullptr},
+    {"avx-vnni", never, nullptr},
     {"avx512", never, nullptr},
     {"avx512-bf16", never, nullptr},
     {"amx", never, nullptr},

@@ -35,15 +35,6 @@ inline Float scale_sums(Int sum, const Packed& w, const Input& input, int64_t ro
     return __builtin_convertvector(sum, Float) * (splat(input.scale[row]) * load(w.scale + output));
 }
 
-struct DotInt8 {
-    static constexpr int REGISTERS = OFFSET ? SUMS : SUMS * 2 / 3;
-    typedef Int Sum;
-    static Sum add(Sum sum, Int w, Int x) { return add_products(sum, w, x); }
-    static Float finish(Sum sum, const Packed& w, const Input& input, int64_t row, int64_t output) {
-        return scale_sums(sum, w, input, row, output);
-    }
-};
-
 struct Task {
     const Packed& w;
     const Input& input;
