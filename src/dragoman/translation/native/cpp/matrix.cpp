@@ -1,12 +1,13 @@
 // Packing of weights.
 #include "matrix.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <mutex>
 #include <new>
 #include <vector>
+
+#include "system.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -94,12 +95,12 @@ std::shared_ptr<void> allocate(size_t bytes) {
     std::lock_guard<std::mutex> lock(mutex);
     if (bytes > left) {
         size = bytes > BLOCK ? (bytes + HUGE - 1) / HUGE * HUGE : BLOCK;
-        void* memory = std::aligned_alloc(HUGE, size);
+        void* memory = allocate_aligned(HUGE, size);
         if (!memory) throw std::bad_alloc();
 #if defined(__linux__)
         madvise(memory, size, MADV_HUGEPAGE);
 #endif
-        block = std::shared_ptr<char>(static_cast<char*>(memory), std::free);
+        block = std::shared_ptr<char>(static_cast<char*>(memory), free_aligned);
         left = size;
     }
     std::shared_ptr<void> memory(block, block.get() + (size - left));
