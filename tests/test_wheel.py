@@ -23,9 +23,11 @@ MODEL, TEXT = SAVED / "transformer", SAVED / "text" / "test.en"
 
 
 def built(folder: Path, path: str | None = None) -> Path:
-    """The wheel of this checkout. `path` takes the place of PATH."""
+    """The wheel of this checkout. `path` takes the place of PATH, and then the package ziglang is hidden."""
     environment = os.environ | ({} if path is None else {"PATH": path, "CXX": ""})
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    hide = "" if path is None else "sys.modules['ziglang'] = None; "
+    start = f"import runpy, sys; {hide}runpy.run_module('hatchling', run_name='__main__', alter_sys=True)"
+    command = [sys.executable, "-c", start, "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=600)
     (wheel,) = folder.iterdir()
     return wheel

@@ -42,7 +42,9 @@ def find_compiler(variable: str, names: Sequence[str]) -> list[str]:
     Without either, the package ziglang compiles C++. It has no OpenMP, which the C of training needs. Raises
     CompilerError if there is no compiler.
     """
-    wanted = [word.strip('"') for word in shlex.split(os.environ.get(variable, ""), posix=os.name != "nt")]
+    wanted = [
+        word.strip('"') for word in shlex.split(os.environ.get(variable, ""), posix=sys.platform != "win32")
+    ]
     for command in (wanted, *([name] for name in names)):
         if command and (path := shutil.which(command[0])):
             return [path, *command[1:]]
@@ -56,7 +58,14 @@ def zig(target: str = "") -> list[str]:
 
     It compiles for the baseline of the processor family. Its own default for this machine is the processor.
     """
-    return [sys.executable, "-m", "ziglang", "c++", *(["-target", target] if target else []), "-mcpu=baseline"]
+    return [
+        sys.executable,
+        "-m",
+        "ziglang",
+        "c++",
+        *(["-target", target] if target else []),
+        "-mcpu=baseline",
+    ]
 
 
 def cached(compiler: Sequence[str], program: Sources, *, facts: bytes = b"") -> Path:
