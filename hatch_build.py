@@ -48,7 +48,9 @@ class EngineHook(BuildHookInterface):
         library = Path(self._folder.name, f"_engine{suffix(tag)}" if tag else PACKAGED)
         try:
             if tag:
-                compile_to(library, flags=("-s",), compiler=zig(TARGETS[tag]))
+                # macOS notes the name; by default it would be that of the temporary folder.
+                name = (f"-Wl,-install_name,@rpath/{library.name}",) if "macos" in tag else ()
+                compile_to(library, flags=("-s", *name), compiler=zig(TARGETS[tag]))
             else:
                 compile_to(library, flags=_SELF_CONTAINED if sys.platform == "linux" else ())
         except CompilerError as error:

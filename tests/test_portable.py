@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.thorough  # reads all modules
 FILES = sorted((ROOT / "src").rglob("*.py"))
 # Modules of POSIX alone. A module of ours that imports one when it is loaded cannot be loaded on Windows.
 POSIX = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}

@@ -106,7 +106,7 @@ class Lock:
     """
 
     def __init__(self, path: Path, place: Path | None = None, *, owner: bool = False) -> None:
-        # On Windows a file that is locked can be neither renamed nor deleted, so the lock is a file of its own.
+        # Windows neither renames nor deletes a file that is locked, so there the lock is a file of its own.
         self._path = path.with_name(f"{path.name}.lock") if sys.platform == "win32" else path
         self._place = place or path
         self._owner = path.with_name(f"{path.name}.owner") if owner else None

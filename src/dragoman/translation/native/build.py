@@ -36,7 +36,7 @@ def library() -> ctypes.CDLL:
     if isinstance(found, str):
         raise ConfigError(
             f"the native engine is not available: {found}",
-            hint="install g++ or clang++, or pip install ziglang; or leave the engine out: PyTorch translates, too",
+            hint="install g++ or clang++, or pip install ziglang; PyTorch translates without the engine",
         )
     return found
 
