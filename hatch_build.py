@@ -44,7 +44,9 @@ class EngineHook(BuildHookInterface):
         from dragoman.translation.native.build import PACKAGED, compile_to
 
         self._folder = tempfile.TemporaryDirectory()
-        tag = os.environ.get("DRAGOMAN_WHEEL", "")  # one of TARGETS; by default this machine
+        tag = os.environ.get("DRAGOMAN_WHEEL", "")  # by default this machine
+        if tag and tag not in TARGETS:
+            self.app.abort(f"error: DRAGOMAN_WHEEL={tag}: choose one of {', '.join(TARGETS)}")
         library = Path(self._folder.name, f"_engine{suffix(tag)}" if tag else PACKAGED)
         try:
             if tag:
