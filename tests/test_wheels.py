@@ -1,6 +1,7 @@
 """The wheels of all platforms: tags, contents, and their libraries in emulators.
 
-$WHEELS is a folder with the wheels to test; without it they are built. $QEMU_LD_PREFIX is the folder of an arm64 system, for qemu. In it may be Python, and the loader of musl.
+$WHEELS is a folder with the wheels to test; without it they are built. $QEMU_LD_PREFIX is the folder of an
+arm64 system, for qemu. In it may be Python, and the loader of musl.
 """
 
 from __future__ import annotations
