@@ -15,7 +15,7 @@ IN_VENV := .venv/bin/python
 KEY := $(shell { cat pyproject.toml constraints.txt; pwd; } | cksum | tr -s ' \t' _)
 READY := .venv/.ready-$(KEY)
 
-.PHONY: help setup demo test test-all test-slow check format docs wheel clean
+.PHONY: help setup demo test test-all test-slow check format docs wheel wheels clean
 
 help:
 	@echo "make demo        set up, train a small translator in minutes, and try it"
@@ -26,6 +26,7 @@ help:
 	@echo "make format      correct the formatting"
 	@echo "make docs        build the site of the docs in site/"
 	@echo "make wheel       build a wheel with the native engine inside, in dist/"
+	@echo "make wheels      build the wheels of all platforms, in dist/"
 	@echo "make setup       only set up"
 	@echo "make clean       remove .venv and the caches"
 
@@ -70,6 +71,13 @@ wheel: $(READY)
 	  echo "hint: install g++ or clang++, or name a compiler: make wheel CXX=/path/to/g++" >&2; \
 	  exit 1; \
 	fi
+
+# One after the other: each uses all cores.
+wheels: $(READY)
+	@rm -f dist/dragoman-*.whl
+	@set -e; for tag in $$($(IN_VENV) -c 'from hatch_build import TARGETS; print(*TARGETS)'); do \
+	  DRAGOMAN_WHEEL=$$tag $(IN_VENV) -m hatchling build -t wheel -d dist; \
+	done
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache dist build site

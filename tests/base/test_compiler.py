@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.base.compiler import CompilerError, Sources, cached, compile_library, find_compiler
+from dragoman.base.compiler import CompilerError, Sources, cached, compile_library, find_compiler, zig
 
 
 @pytest.fixture
@@ -103,7 +103,50 @@ def test_a_folder_that_cannot_be_written(compiler: list[str], program: Sources, 
         compile_library(compiler, program, tmp_path / "half.c" / "out.so")
 
 
+@pytest.mark.slow
+def test_the_package_ziglang_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Into a library for the baseline of the processor family, which Python loads."""
+    pytest.importorskip("ziglang")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    found = find_compiler("CXX", ("c++", "g++", "clang++"))
+    assert found == zig()
+    (tmp_path / "half.cpp").write_text(
+        '#include <string>\nextern "C" int digits(int x) { return int(std::to_string(x).size()); }\n'
+        "#ifdef __AVX2__\n#error not the baseline\n#endif\n"
+    )
+    program = Sources(name="digits", sources=(tmp_path / "half.cpp",), flags=("-O2",))
+
+    compile_library(found, program, tmp_path / "digits.so")
+
+    assert ctypes.CDLL(str(tmp_path / "digits.so")).digits(12345) == 5
+
+
+def test_zig_is_the_last_choice_for_cpp_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "dragoman.base.compiler.find_spec", lambda name: object() if name == "ziglang" else None
+    )
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for variable in ("CC", "CXX"):
+        monkeypatch.delenv(variable, raising=False)
+    assert find_compiler("CXX", ("g++",)) == [sys.executable, "-m", "ziglang", "c++", "-mcpu=baseline"]
+    with pytest.raises(CompilerError, match="no C compiler"):
+        find_compiler("CC", ("gcc",))
+    (tmp_path / "g++").write_text("#!/bin/sh\n")
+    (tmp_path / "g++").chmod(0o755)
+    assert find_compiler("CXX", ("g++",)) == [str(tmp_path / "g++")]
+
+
+def test_a_path_of_windows_in_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its backslashes stay, and quotes may enclose spaces."""
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr("dragoman.base.compiler.shutil.which", lambda name: name)
+    monkeypatch.setenv("CXX", '"C:\\Program Files\\LLVM\\clang++.exe" -m64')
+    assert find_compiler("CXX", ()) == ["C:\\Program Files\\LLVM\\clang++.exe", "-m64"]
+
+
 def test_the_variable_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.base.compiler.find_spec", lambda name: None)
     for name in ("cc", "mine"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)

@@ -7,6 +7,7 @@ import hashlib
 import json
 import logging
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,44 @@ def test_without_locks_a_job_continues_with_a_warning(
         pass
 
     assert "cannot be locked ([Errno 37] No locks available)" in caplog.text
+
+
+class Msvcrt:
+    """The locks of Windows: one process holds the first byte of a file, seen from all its descriptors."""
+
+    LK_NBLCK = 2
+
+    def __init__(self) -> None:
+        self.held: dict[int, int] = {}  # inode: the descriptor
+
+    def locking(self, file: int, mode: int, count: int) -> None:
+        assert (mode, count) == (self.LK_NBLCK, 1)
+        held = self.held.get(os.fstat(file).st_ino)
+        if held is not None and held != file:
+            try:
+                os.fstat(held)
+            except OSError:  # closed, which releases it
+                pass
+            else:
+                raise PermissionError(13, "Permission denied")
+        self.held[os.fstat(file).st_ino] = file
+
+
+def test_on_windows_the_lock_is_a_file_beside_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There the text could not take its place while it is locked."""
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", Msvcrt())
+    first, second = Lock(tmp_path / "x"), Lock(tmp_path / "x")
+    with first:
+        with pytest.raises(ConfigError, match="x: another command is writing this file"):
+            second.acquire()
+        assert [path.name for path in tmp_path.iterdir()] == ["x.lock"]
+    with second:
+        pass
+    assert not any(tmp_path.iterdir())
 
 
 # ---- records -----------------------------------------------------------------------------------------

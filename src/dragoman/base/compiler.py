@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from dragoman.base.machine import cache_folder, cores
@@ -38,13 +39,33 @@ class Sources:
 def find_compiler(variable: str, names: Sequence[str]) -> list[str]:
     """Return the command of a compiler: the one that an environment variable names, or the first on PATH.
 
-    Raises CompilerError if there is no compiler.
+    Without either, the package ziglang compiles C++. It has no OpenMP, which the C of training needs. Raises
+    CompilerError if there is no compiler.
     """
-    wanted = shlex.split(os.environ.get(variable, ""))
+    wanted = [
+        word.strip('"') for word in shlex.split(os.environ.get(variable, ""), posix=sys.platform != "win32")
+    ]
     for command in (wanted, *([name] for name in names)):
         if command and (path := shutil.which(command[0])):
             return [path, *command[1:]]
+    if variable == "CXX" and find_spec("ziglang") is not None:
+        return zig()
     raise CompilerError(f"no {'C++' if variable == 'CXX' else 'C'} compiler")
+
+
+def zig(target: str = "") -> list[str]:
+    """Return the command of the C++ compiler in the package ziglang, for this machine or another.
+
+    It compiles for the baseline of the processor family. Its own default for this machine is the processor.
+    """
+    return [
+        sys.executable,
+        "-m",
+        "ziglang",
+        "c++",
+        *(["-target", target] if target else []),
+        "-mcpu=baseline",
+    ]
 
 
 def cached(compiler: Sequence[str], program: Sources, *, facts: bytes = b"") -> Path:

@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -105,7 +106,9 @@ class Lock:
     """
 
     def __init__(self, path: Path, place: Path | None = None, *, owner: bool = False) -> None:
-        self._path, self._place = path, place or path
+        # Windows neither renames nor deletes a file that is locked, so there the lock is a file of its own.
+        self._path = path.with_name(f"{path.name}.lock") if sys.platform == "win32" else path
+        self._place = place or path
         self._owner = path.with_name(f"{path.name}.owner") if owner else None
         self._file: int | None = None
 
@@ -123,12 +126,10 @@ class Lock:
         except OSError:
             return
         try:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(file)
             # Another command may have moved or deleted the file since it was opened.
             taken = not (self._path.exists() and os.path.samestat(os.fstat(file), self._path.stat()))
-        except BlockingIOError:
+        except (BlockingIOError, PermissionError):  # the latter on Windows
             taken = True
         except (ImportError, OSError) as error:
             os.close(file)
@@ -157,6 +158,9 @@ class Lock:
                 self._owner.unlink(missing_ok=True)
             os.close(self._file)
             self._file = None
+            if sys.platform == "win32":
+                with contextlib.suppress(OSError):  # another command has opened it
+                    self._path.unlink()
 
     def __enter__(self) -> Self:
         self.acquire()
@@ -170,6 +174,21 @@ class Lock:
         with contextlib.suppress(OSError, ValueError):
             owner = self._owner.read_text(encoding="utf-8").strip() if self._owner is not None else ""
         return f": {owner}" if owner else ""
+
+
+def _lock(file: int) -> None:
+    """Lock an open file. Raises BlockingIOError or PermissionError if another process holds the lock.
+
+    Raises ImportError or OSError if there are no locks.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 # ---- finished work -----------------------------------------------------------------------------------
@@ -341,7 +360,7 @@ class Journal:
         self._append(row)
 
     def _append(self, row: object) -> None:
-        with explaining(self._path), self._path.open("a", encoding="utf-8") as file:
+        with explaining(self._path), self._path.open("a", encoding="utf-8", newline="\n") as file:
             file.write(json.dumps(row) + "\n")
             file.flush()
             os.fsync(file.fileno())

@@ -101,13 +101,13 @@ def make(pairs: Sequence[tuple[str, str]], *, title: str, batch_tokens: int, bat
         draft.mkdir()
         (draft / "subwords.spm").write_bytes(vocabulary.to_bytes())
         names = [vocabulary.pieces([i])[0] for i in range(len(vocabulary))]
-        (draft / "pieces.txt").write_text("\n".join(names[4:]) + "\n", encoding="utf-8")
+        (draft / "pieces.txt").write_text("\n".join(names[4:]) + "\n", encoding="utf-8", newline="\n")
         for suffix, side, ids in (("src", 0, sources), ("tgt", 1, targets)):
             (draft / f"train.{suffix}").write_text(
-                "".join(f"{pair[side]}\n" for pair in pairs), encoding="utf-8"
+                "".join(f"{pair[side]}\n" for pair in pairs), encoding="utf-8", newline="\n"
             )
             cut = "".join(" ".join(names[i] for i in row) + "\n" for row in ids)
-            (draft / f"train.pieces.{suffix}").write_text(cut, encoding="utf-8")
+            (draft / f"train.pieces.{suffix}").write_text(cut, encoding="utf-8", newline="\n")
         np.savez(draft / "batches.npz", **arrays)  # type: ignore[arg-type]
         (draft / "about.json").write_text(json.dumps(asdict(about)), encoding="utf-8")
         if not folder.exists():

@@ -169,7 +169,9 @@ def inspect(
     traces = [look(model, sentence, target, loading.adapter)]
     if compare is not None:
         # Whatever looks like a path is one, so that a mistyped folder is not taken for a sentence.
-        folder = os.path.isdir(compare) or (os.sep in compare and not any(c.isspace() for c in compare))
+        folder = os.path.isdir(compare) or (
+            any(sep in compare for sep in {os.sep, "/"}) and not any(c.isspace() for c in compare)
+        )
         if folder:
             traces.append(look(Path(compare), sentence, target))
         else:

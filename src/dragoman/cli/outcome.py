@@ -145,7 +145,9 @@ def _say(word: str, text: str, colour: str) -> None:
 
     stream = sys.stderr
     try:
-        if stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
+        shows = sys.platform != "win32" or "WT_SESSION" in os.environ  # its older consoles print the codes
+        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        if stream.isatty() and shows and not plain:
             word = f"\033[{colour}m{word}:\033[0m"
         else:
             word = f"{word}:"

@@ -39,7 +39,7 @@ def _lowercasing(*, add_dummy_prefix: bool) -> bytes:
     writer = io.BytesIO()
     with tempfile.TemporaryDirectory(prefix="dragoman-") as folder:
         path = Path(folder, "lowercase.tsv")
-        path.write_text(rules, encoding="ascii")
+        path.write_text(rules, encoding="ascii", newline="\n")
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(["a"]),
             model_writer=writer,

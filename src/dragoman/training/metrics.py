@@ -58,7 +58,7 @@ class Metrics:
     def add(self, row: Mapping[str, Any]) -> None:
         """Write one line of another kind. One without a `step` is dropped when the run is resumed."""
         try:
-            with self.path.open("a", encoding="utf-8") as file:
+            with self.path.open("a", encoding="utf-8", newline="\n") as file:
                 file.write(json.dumps(_finite(row), allow_nan=False) + "\n")
         except OSError as error:
             raise TrainingError(

@@ -37,6 +37,23 @@ def test_a_checkpoint_translates_with_its_own_weights(run: Path, tmp_path: Path)
     assert Translator.load(str(run) + "@5").translate("a").score != Translator.load(run).translate("a").score
 
 
+def test_a_checkpoint_translates_where_links_are_not_allowed(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for most users of Windows."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(22, "A required privilege is not held by the client")
+
+    monkeypatch.setattr(Path, "symlink_to", refuse)
+    folder = model_folder(run.with_name("run@5"))
+
+    assert not any(path.is_symlink() for path in folder.iterdir())
+    assert (folder / "model.safetensors").read_bytes() == (
+        run / "checkpoints/step-0000005.safetensors"
+    ).read_bytes()
+
+
 def test_a_run_that_has_not_ended(run: Path) -> None:
     """It has its tokenizer, and the configuration among its checkpoints."""
     for name in ("config.json", "generation.json"):

@@ -78,6 +78,7 @@ def test_a_packaged_library_for_another_system_is_compiled_here(place: Path) -> 
 def test_without_a_compiler(place: Path, monkeypatch: pytest.MonkeyPatch, caplog) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr("dragoman.base.compiler.find_spec", lambda name: None)
 
     assert build.unavailable() == "no C++ compiler"
     with pytest.raises(ConfigError, match="not available: no C.. compiler") as error:

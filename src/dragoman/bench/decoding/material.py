@@ -75,7 +75,7 @@ def make_material(
     sources = bundle.tokenizer.encode_source(lines)
     if not all(sources):
         raise DataError("a line without tokens", hint="remove empty lines from the text")
-    (folder / LINES).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (folder / LINES).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
     (folder / SENTENCES).write_text(json.dumps(sources), encoding="utf-8")
     save(bundle, folder / OURS)
     missing = {}

@@ -122,9 +122,9 @@ class Marian:
             arguments: dict[str, list[str]] = {"--vocabs": [], "--train-sets": []}
             for side, name in enumerate(("source", "target")):
                 names, text = (Path(work) / f"{name}.{end}" for end in ("yml", "txt"))
-                names.write_text(self._sides[side].numbers(), "utf-8")
+                names.write_text(self._sides[side].numbers(), "utf-8", newline="\n")
                 lines = (" ".join(f"t{token}" for token in pair[side]) for pair in pairs)
-                text.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+                text.write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="\n")
                 arguments["--vocabs"].append(str(names))
                 arguments["--train-sets"].append(str(text))
             flat = [item for option, values in arguments.items() for item in (option, *values)]

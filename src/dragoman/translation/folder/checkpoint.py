@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -75,10 +76,17 @@ def model_folder(path: Path) -> Path:
         about = next((one for one in (run / "checkpoints", run) if (one / "config.json").is_file()), run)
         config = replace(read_model_config(about), weights=None, quantised=None, original=None)
         search = run if (run / "generation.json").is_file() else about
-        _FOLDERS[weights] = temporary = tempfile.TemporaryDirectory(prefix=f"{run.name}.{weights.stem}-")
+        _FOLDERS[weights] = temporary = tempfile.TemporaryDirectory(
+            prefix=f"{run.name}.{weights.stem}-",
+            ignore_cleanup_errors=True,  # Windows deletes no file that is mapped
+        )
         write_config(replace(config, generation=read_generation(search)), Path(temporary.name))
         links = {WEIGHTS: weights} | {one.name: one for one in (*run.glob("tokenizer*"), run / SHORTLIST)}
         for name, target in links.items():
             if target.is_file():
-                Path(temporary.name, name).symlink_to(target.absolute())
+                link = Path(temporary.name, name)
+                try:
+                    link.symlink_to(target.absolute())
+                except OSError:  # Windows allows links only to some users
+                    shutil.copyfile(target, link)
     return Path(_FOLDERS[weights].name)

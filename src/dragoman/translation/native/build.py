@@ -36,7 +36,7 @@ def library() -> ctypes.CDLL:
     if isinstance(found, str):
         raise ConfigError(
             f"the native engine is not available: {found}",
-            hint="install g++ or clang++, or leave the engine out: PyTorch translates, too",
+            hint="install g++ or clang++, or pip install ziglang; PyTorch translates without the engine",
         )
     return found
 
@@ -47,9 +47,9 @@ def unavailable() -> str | None:
     return found if isinstance(found, str) else None
 
 
-def compile_to(path: Path, *, flags: Sequence[str] = ()) -> None:
+def compile_to(path: Path, *, flags: Sequence[str] = (), compiler: Sequence[str] | None = None) -> None:
     """Compile the library into the file `path`. Raises CompilerError if that fails."""
-    compile_library(_compiler(), program(flags), path)
+    compile_library(compiler or _compiler(), program(flags), path)
 
 
 def program(flags: Sequence[str] = ()) -> Sources:

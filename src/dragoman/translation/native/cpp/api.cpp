@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "batch.h"
+#include "system.h"
 
 using namespace dragoman;
 
@@ -73,8 +74,6 @@ std::vector<Generator> generators(const std::vector<int32_t>& words) {
 }
 
 }  // namespace
-
-#define EXPORT extern "C" __attribute__((visibility("default")))
 
 // Return the name of the instruction set in use, or null and a message.
 EXPORT const char* dragoman_instructions(char* message, int64_t size) {

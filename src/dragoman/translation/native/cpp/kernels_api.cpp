@@ -5,10 +5,9 @@
 
 #include "kernels.h"
 #include "matrix.h"
+#include "system.h"
 
 using namespace dragoman;
-
-#define EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 

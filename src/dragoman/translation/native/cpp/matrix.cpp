@@ -1,12 +1,13 @@
 // Packing of weights.
 #include "matrix.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <mutex>
 #include <new>
 #include <vector>
+
+#include "system.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -86,20 +87,20 @@ void interleave(const uint32_t* rows, int64_t steps, int64_t stride, uint32_t* o
 // Memory for packed weights comes from large blocks, in huge pages where the system has them: page faults and misses
 // of the address cache cost more than the packing.
 std::shared_ptr<void> allocate(size_t bytes) {
-    constexpr size_t HUGE = size_t(2) << 20, BLOCK = 16 * HUGE;
+    constexpr size_t HUGE_PAGE = size_t(2) << 20, BLOCK = 16 * HUGE_PAGE;
     static std::mutex mutex;
     static std::shared_ptr<char> block;
     static size_t left = 0, size = 0;
     bytes = (bytes + 63) / 64 * 64;
     std::lock_guard<std::mutex> lock(mutex);
     if (bytes > left) {
-        size = bytes > BLOCK ? (bytes + HUGE - 1) / HUGE * HUGE : BLOCK;
-        void* memory = std::aligned_alloc(HUGE, size);
+        size = bytes > BLOCK ? (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE : BLOCK;
+        void* memory = allocate_aligned(HUGE_PAGE, size);
         if (!memory) throw std::bad_alloc();
 #if defined(__linux__)
         madvise(memory, size, MADV_HUGEPAGE);
 #endif
-        block = std::shared_ptr<char>(static_cast<char*>(memory), std::free);
+        block = std::shared_ptr<char>(static_cast<char*>(memory), free_aligned);
         left = size;
     }
     std::shared_ptr<void> memory(block, block.get() + (size - left));

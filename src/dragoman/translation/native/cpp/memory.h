@@ -2,17 +2,18 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <new>
 #include <vector>
 
+#include "system.h"
+
 namespace dragoman {
 
 struct Free {
-    void operator()(void* memory) const { std::free(memory); }
+    void operator()(void* memory) const { free_aligned(memory); }
 };
 
 template <class Number> using Aligned = std::unique_ptr<Number[], Free>;
@@ -20,7 +21,7 @@ template <class Number> using Aligned = std::unique_ptr<Number[], Free>;
 // `count` numbers, all zero, aligned to 64 bytes.
 template <class Number> Aligned<Number> zeros(int64_t count) {
     const size_t bytes = (size_t(count) * sizeof(Number) + 63) / 64 * 64 + 64;
-    void* memory = std::aligned_alloc(64, bytes);
+    void* memory = allocate_aligned(64, bytes);
     if (!memory) throw std::bad_alloc();
     std::memset(memory, 0, bytes);
     return Aligned<Number>(static_cast<Number*>(memory));
