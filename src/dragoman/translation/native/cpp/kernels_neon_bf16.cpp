@@ -29,6 +29,7 @@ struct Matrices {
 
 // For a single row. Two of these are defined to give the same sum as one of the above.
 struct DotTwos : DotLanes<Float> {
+    static constexpr int UNITS = 1;
     template <int J> static void add(Float& sum, Int w, Int x) {
         __asm__("bfdot %0.4s, %1.8h, %2.2h[%3]" : "+w"(sum) : "w"(w), "w"(x), "i"(J));
     }
