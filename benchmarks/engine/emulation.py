@@ -168,7 +168,9 @@ class EmulatedEngine:
     def dragoman_instructions(self, *arguments: Any) -> bytes | None:
         return self.emulated.text(self.emulated.call("dragoman_instructions", *arguments)).encode() or None
 
-    def dragoman_open(self, shape: Any, weights: Any, count: int, *arguments: Any) -> int | None:
+    def dragoman_open(
+        self, shape: Any, weights: Any, count: int, dtype: int, mapped: int, *arguments: Any
+    ) -> int | None:
         table = b""
         for one in weights:
             data = self.emulated.place(one.data, one.rows * one.columns * _BYTES[library._STORED[one.stored]])
@@ -176,7 +178,8 @@ class EmulatedEngine:
             name = self.emulated.store(one.name + b"\0")
             table += struct.pack("<QQQqqi4x", name, data, scale, one.rows, one.columns, one.stored)
         place = self.emulated.store(table)
-        return self.emulated.call("dragoman_open", shape, place, count, *arguments) or None
+        # Not mapped: the pages must stay.
+        return self.emulated.call("dragoman_open", shape, place, count, dtype, 0, *arguments) or None
 
     def dragoman_submit(self, handle: int, count: int, numbers: int, fractions: int) -> int:
         size, lists = 0, slice(15, 25)  # of `Head` in api.cpp
