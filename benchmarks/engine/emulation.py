@@ -2,11 +2,11 @@
 
     python benchmarks/engine/emulation.py --model runs/multi30k --text test.en [--lines 1000] [--count]
 
-Needs Debian's g++-aarch64-linux-gnu and qemu-user. Compiles the engine for aarch64. Prints for each number type
-and each instruction set, of this machine and of ARM, the translations whose tokens differ from those of the
-first row of the type, how many of these are ties (scores within 1e-4), and the largest difference of the scores
-of equal tokens. --count adds the instructions that the emulated processor executes for a token, source and
-target, loading excluded.
+Needs Debian's g++-aarch64-linux-gnu and qemu-user. Compiles the engine for aarch64. Prints for each number
+type and each instruction set, of this machine and of ARM, the translations whose tokens differ from those of
+the first row of the type, how many of these are ties (scores within 1e-4), and the largest difference of the
+scores of equal tokens. --count adds the instructions that the emulated processor executes for a token, source
+and target, without loading.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Pointers:
 class Emulated:
     """A shared library in another process, perhaps of another processor. Its functions are called by name.
 
-    Arguments are integers, floats (float32), bytes (a string), None, NumPy arrays and ctypes objects. Arrays and
-    objects are copied there before the call and back after it.
+    Arguments are integers, floats (float32), bytes (a string), None, NumPy arrays and ctypes objects. Arrays
+    and objects are copied there before the call and back after it.
     """
 
     def __init__(self, command: Sequence[str], **environment: str) -> None:
@@ -111,7 +111,8 @@ class Emulated:
         return self.read(address, self.call("strlen", address)).decode() if address else ""
 
     def close(self) -> None:
-        assert self._process.stdin and self._process.stdout
+        assert self._process.stdin
+        assert self._process.stdout
         self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()
@@ -157,7 +158,7 @@ def _bounds(memory: Any) -> tuple[int, int]:
 
 
 class EmulatedEngine:
-    """The functions of the engine's library, as `dragoman.translation.native.library.functions` returns them."""
+    """What `dragoman.translation.native.library.functions` returns, of the emulated library."""
 
     def __init__(self, emulated: Emulated) -> None:
         self.emulated = emulated
@@ -228,7 +229,7 @@ def emulated_engine(emulated: Emulated) -> Iterator[None]:
 
 
 def compile_engine(folder: Path, *, flags: Sequence[str] = ()) -> list[str]:
-    """Compile the engine for aarch64, once. Returns the command for `Emulated`, after that of the emulator."""
+    """Compile the engine for aarch64, once. Returns the command for `Emulated`, without the emulator."""
     engine = cached([COMPILER], build.program(flags))
     if not engine.exists():
         compile_library([COMPILER], build.program(flags), engine)

@@ -1,11 +1,9 @@
-"""The loops of the native engine against float64, on every instruction set of this machine, and of ARM under qemu."""
+"""The loops of the native engine against float64, on every instruction set here, and of ARM under qemu."""
 
 from __future__ import annotations
 
 import math
 import os
-import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
