@@ -23,10 +23,16 @@ import numpy as np
 from dragoman.base.tables import aligned
 from dragoman.translation.native import build
 
-LEVELS = ("portable", "avx2", "avx-vnni", "avx512", "avx512-bf16", "amx")
+LEVELS = (
+    *("portable", "avx2", "avx-vnni", "avx512", "avx512-bf16", "amx"),
+    *("neon", "neon-dotprod", "neon-i8mm", "neon-bf16"),
+)
 TYPES = ("float32", "bfloat16", "int8")
 # Levels that have no product of their own for a type use that of the level below.
-OWN = {"avx512-bf16": ("bfloat16",), "amx": ("bfloat16", "int8")}
+OWN = {
+    "avx512-bf16": ("bfloat16",), "amx": ("bfloat16", "int8"),
+    "neon-dotprod": ("int8",), "neon-i8mm": ("int8",), "neon-bf16": ("bfloat16",),
+}  # fmt: skip
 SHAPES = (
     "128x384,128x256,256x128,256x768,256x1024,1024x256,512x1536,512x2048,2048x512,128x13000,256x8000,512x8000"
 )

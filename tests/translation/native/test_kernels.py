@@ -1,4 +1,4 @@
-"""The loops of the native engine against float64, on every instruction set of this machine."""
+"""The loops of the native engine against float64, on every instruction set here, and of ARM under qemu."""
 
 from __future__ import annotations
 
@@ -10,11 +10,24 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.translation.native.kernels import ACTIVATIONS, LEVELS, TYPES, Array, Level, Linear, Loops, Stored
+from benchmarks.engine.emulation import QEMU, Emulated, compile_engine
+from tests.translation.native.kernels import (
+    ACTIVATIONS,
+    LEVELS,
+    TYPES,
+    Array,
+    Here,
+    Level,
+    Linear,
+    Loops,
+    Stored,
+    needs_emulator,
+)
 
 from dragoman.translation.native import build
 
@@ -23,10 +36,24 @@ ROWS = (1, 2, 3, 5, 8, 12, 13, 15, 16, 17, 31, 33, 70)
 
 
 @pytest.fixture(scope="session")
-def loops() -> Loops:
+def here() -> Loops:
     if reason := build.unavailable():
         pytest.skip(reason)
-    return Loops(build.library())
+    return Loops(Here(build.library()))
+
+
+@pytest.fixture(scope="session")
+def arm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loops]:
+    needs_emulator()
+    emulated = Emulated([*QEMU, "-cpu", "max", *compile_engine(tmp_path_factory.mktemp("arm"))])
+    yield Loops(emulated)
+    emulated.close()
+
+
+@pytest.fixture(scope="session", params=["here", pytest.param("arm", marks=pytest.mark.slow)])
+def loops(request: pytest.FixtureRequest) -> Loops:
+    machine: Loops = request.getfixturevalue(request.param)
+    return machine
 
 
 @pytest.fixture(params=LEVELS)
@@ -135,7 +162,7 @@ def test_int8_is_exact(level: Level, inputs: int) -> None:
 @pytest.mark.thorough
 def test_avx_vnni_with_the_instruction_emulated(tmp_path: Path) -> None:
     """The products of this instruction set on any processor with AVX2, the instruction computed in C++."""
-    if isinstance(reason := Loops(build.library()).level("avx2"), str):
+    if isinstance(reason := Loops(Here(build.library())).level("avx2"), str):
         pytest.skip(reason)
     library = tmp_path / "emulated.so"
     sources = [*CODE.glob("kernels_*.cpp"), CODE / "matrix.cpp", CODE / "processor.cpp"]
@@ -144,7 +171,7 @@ def test_avx_vnni_with_the_instruction_emulated(tmp_path: Path) -> None:
         "-DDRAGOMAN_EMULATE_AVX_VNNI",
     ]  # fmt: skip
     subprocess.run([*build._compiler(), *flags, *map(str, sources), "-o", str(library)], check=True)
-    emulated = Loops(ctypes.CDLL(str(library))).level("avx-vnni")
+    emulated = Loops(Here(ctypes.CDLL(str(library)))).level("avx-vnni")
     assert isinstance(emulated, Level)
 
     test_int8_is_exact(emulated, 516)
@@ -175,11 +202,11 @@ def test_avx_vnni_has_no_instruction_of_avx512(tmp_path: Path) -> None:
     assert not re.search(r"%zmm|%[xy]mm(1[6-9]|2\d|3[01])|%k[0-7]", code)
 
 
-def test_float32_of_avx512_is_the_same_with_and_without_amx(loops: Loops) -> None:
-    amx, avx512 = loops.level("amx"), loops.level("avx512")
+def test_float32_of_avx512_is_the_same_with_and_without_amx(here: Loops) -> None:
+    amx, avx512 = here.level("amx"), here.level("avx512")
     if isinstance(amx, str) or isinstance(avx512, str):
         pytest.skip("no AMX here")
-    linear, x = Linear(loops, "float32", normal(90, 50, seed=1)), normal(37, 50, seed=3)
+    linear, x = Linear(here, "float32", normal(90, 50, seed=1)), normal(37, 50, seed=3)
     np.testing.assert_array_equal(amx.product(linear, x), avx512.product(linear, x))
 
 
@@ -509,10 +536,10 @@ def chosen(name: str) -> tuple[str | None, str]:
     return first or None, second
 
 
-def test_choose_instructions(loops: Loops) -> None:
+def test_choose_instructions(here: Loops) -> None:
     assert chosen("portable") == ("portable", "")
     best, _ = chosen("")
-    available = [name for name in LEVELS if not isinstance(loops.level(name), str)]
+    available = [name for name in LEVELS if not isinstance(here.level(name), str)]
     assert best == available[-1]
     assert chosen("sse9") == (None, f'unknown instructions "sse9"; known are {", ".join(LEVELS)}')
 

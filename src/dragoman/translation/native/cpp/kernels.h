@@ -38,7 +38,7 @@ struct Input {
 };
 
 struct Kernels {
-    const char* name;  // portable, avx2, avx-vnni, avx512, avx512-bf16, amx
+    const char* name;  // as the levels of processor.cpp
 
     // Prepare M rows of K numbers for a product with weights of `type`. float32: returns x itself. bfloat16: rounds to
     // nearest even. int8: divides each row by scale = max |x| / 127 and rounds to nearest even; a row of zeros has scale

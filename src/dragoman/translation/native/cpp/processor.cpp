@@ -13,6 +13,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#elif defined(__aarch64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
+#elif defined(__aarch64__) && defined(_WIN32)
+#include <windows.h>
+#endif
 
 namespace dragoman {
 
@@ -23,6 +30,11 @@ const Kernels* avx_vnni_kernels();  // null if the compiler does not know the in
 const Kernels* avx512_kernels();
 const Kernels* avx512_bf16_kernels();
 const Kernels* amx_kernels();
+#elif defined(__aarch64__)
+const Kernels* neon_kernels();
+const Kernels* neon_dotprod_kernels();
+const Kernels* neon_i8mm_kernels();
+const Kernels* neon_bf16_kernels();
 #endif
 
 namespace {
@@ -88,11 +100,46 @@ bool has_amx() {
            allows_tiles();
 }
 
-#else
+#elif defined(__aarch64__)
 
-bool never() { return false; }
+// What macOS, Linux and Windows call a feature. The bit counts in AT_HWCAP, and from 32 on in AT_HWCAP2. Numbers, because
+// older headers have no names for all of them.
+struct Feature {
+    const char* name;
+    int bit;
+    unsigned number;
+};
+
+constexpr Feature DOTPROD = {"hw.optional.arm.FEAT_DotProd", 20, 43};
+constexpr Feature I8MM = {"hw.optional.arm.FEAT_I8MM", 32 + 13, 66};
+constexpr Feature BF16 = {"hw.optional.arm.FEAT_BF16", 32 + 14, 68};
+
+bool has([[maybe_unused]] const Feature& feature) {
+#if defined(__linux__)
+    return getauxval(feature.bit < 32 ? AT_HWCAP : AT_HWCAP2) >> feature.bit % 32 & 1;
+#elif defined(__APPLE__)
+    int value = 0;
+    size_t size = sizeof value;
+    return sysctlbyname(feature.name, &value, &size, nullptr, 0) == 0 && value;
+#elif defined(_WIN32)
+    return IsProcessorFeaturePresent(feature.number);
+#else
+    return false;
+#endif
+}
+
+// A level has all instructions of the levels below.
+bool has_neon() { return true; }
+
+bool has_neon_dotprod() { return has(DOTPROD); }
+
+bool has_neon_i8mm() { return has_neon_dotprod() && has(I8MM); }
+
+bool has_neon_bf16() { return has_neon_i8mm() && has(BF16); }
 
 #endif
+
+[[maybe_unused]] bool never() { return false; }
 
 struct Level {
     const char* name;
@@ -114,6 +161,17 @@ constexpr Level LEVELS[] = {
     {"avx512", never, nullptr},
     {"avx512-bf16", never, nullptr},
     {"amx", never, nullptr},
+#endif
+#if defined(__aarch64__)
+    {"neon", has_neon, neon_kernels},
+    {"neon-dotprod", has_neon_dotprod, neon_dotprod_kernels},
+    {"neon-i8mm", has_neon_i8mm, neon_i8mm_kernels},
+    {"neon-bf16", has_neon_bf16, neon_bf16_kernels},
+#else
+    {"neon", never, nullptr},
+    {"neon-dotprod", never, nullptr},
+    {"neon-i8mm", never, nullptr},
+    {"neon-bf16", never, nullptr},
 #endif
 };
 

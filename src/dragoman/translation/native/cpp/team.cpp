@@ -14,6 +14,8 @@ constexpr int SPINS = 2000;  // some ten microseconds, then other programs may r
 void pause() {
 #if defined(__x86_64__)
     _mm_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");  // `yield` does nothing on most processors
 #endif
 }
 
