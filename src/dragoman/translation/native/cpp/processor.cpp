@@ -16,7 +16,11 @@
 
 namespace dragoman {
 
+#if defined(__wasm__)
+const Kernels* wasm_kernels();
+#else
 const Kernels* portable_kernels();
+#endif
 #if defined(__x86_64__)
 const Kernels* avx2_kernels();
 const Kernels* avx512_kernels();
@@ -92,7 +96,13 @@ struct Level {
 };
 
 constexpr Level LEVELS[] = {
+#if defined(__wasm_relaxed_simd__)
+    {"relaxed-simd", [] { return true; }, wasm_kernels},
+#elif defined(__wasm__)
+    {"simd128", [] { return true; }, wasm_kernels},
+#else
     {"portable", [] { return true; }, portable_kernels},
+#endif
 #if defined(__x86_64__)
     {"avx2", has_avx2, avx2_kernels},
     {"avx512", has_avx512, avx512_kernels},
