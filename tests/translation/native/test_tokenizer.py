@@ -380,7 +380,7 @@ def test_memory_under_the_sanitizers(tmp_path: Path) -> None:
     """Models with random damage under the address and undefined-behaviour sanitizers."""
     code = Path(build.__file__).parent / "cpp"
     driver = Path(__file__).with_name("tokenizer_driver.cpp")
-    sources = [code / f"{name}.cpp" for name in ("normaliser", "sentencepiece", "tokenizer", "page_api")]
+    sources = [code / f"{name}.cpp" for name in ("normaliser", "sentencepiece", "tokenizer", "tokenizer_api")]
     flags = ["-std=c++17", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     program = tmp_path / "driver"
     subprocess.run(

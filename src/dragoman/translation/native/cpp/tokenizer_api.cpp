@@ -1,40 +1,12 @@
-// The functions that a page in a browser calls beside those of api.cpp. Sizes have 32 bits, because JavaScript's numbers
-// do not hold 64.
-#include <algorithm>
-#include <cstring>
-#include <exception>
+// The tokenizers as C functions, for a page in a browser. Sizes have 32 bits, because JavaScript's numbers do not hold 64.
 #include <memory>
 
+#include "guarded.h"
 #include "tokenizer.h"
 
 using namespace dragoman;
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
-
-namespace {
-
-// The result of `work`, or `failure` if memory runs out. A library without exceptions ends the program instead.
-template <class Work> auto guarded(Work work, decltype(work()) failure) -> decltype(work()) {
-#if defined(__cpp_exceptions)
-    try {
-        return work();
-    } catch (const std::exception&) {
-        return failure;
-    }
-#else
-    (void)failure;
-    return work();
-#endif
-}
-
-void copy_message(const std::string& message, char* out, int32_t size) {
-    if (size <= 0) return;
-    const size_t count = std::min(message.size(), size_t(size) - 1);
-    std::memcpy(out, message.data(), count);
-    out[count] = 0;
-}
-
-}  // namespace
 
 // Return the vocabulary of one side, or null and a message. `kind` is that of the tokenizer in tokenizer.json. `model` are
 // the bytes of the .spm file and, for mapped, `list` those of the .vocab.json file; `specials` are the ids of pad, start,
@@ -90,7 +62,7 @@ EXPORT int32_t dragoman_tokenizer_decode(const Tokenizer* tokenizer, const int32
     return guarded(
         [&] {
             const std::string whole = tokenizer->decode(ids, size_t(std::max(count, 0)));
-            std::memcpy(text, whole.data(), std::min(whole.size(), size_t(std::max(room, 0))));
+            std::copy_n(whole.data(), std::min(whole.size(), size_t(std::max(room, 0))), text);
             return int32_t(whole.size());
         },
         -1);
