@@ -42,7 +42,7 @@ void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 // Memory for what the page passes. Aligned to 64 bytes.
 EXPORT void* dragoman_allocate(size_t size) {
-    void* memory = std::aligned_alloc(64, (size + 63) / 64 * 64);
+    void* memory = std::aligned_alloc(64, size / 64 * 64 + 64);
     if (!memory) fail("out of memory");
     return memory;
 }

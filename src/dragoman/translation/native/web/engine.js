@@ -347,6 +347,43 @@ class Model {
         return answers;
     }
 
+    /**
+     * What the model computes for a source and a target, with changes (cpp/trace.h).
+     *
+     * @param {number[]} source ids, as `target` without start and end
+     * @param {Change[]} changes
+     * @returns {Record<string, {shape: number[], values: Float32Array}>}
+     */
+    trace(source, target, changes) {
+        const STACKS = ["encoder", "decoder", "cross"];
+        const WHAT = ["without", "shift", "no_positions", "base", "unscaled", "no_residual", "no_mask", "embedding", "weights"];
+        const {calls} = this.instance, ROW = 8, values = changes.flatMap((one) => Array.from(one.values ?? []));
+        const table = new Int32Array(ROW * changes.length), numbers = new Float32Array(table.buffer);
+        let first = 0;
+        for (const [i, one] of changes.entries()) {
+            const {stack = "encoder", layer = -1, head = -1, place = -1, number = 0} = one, count = one.values?.length ?? 0;
+            if (!WHAT.includes(one.what) || !STACKS.includes(stack))
+                throw new EngineError(`${one.what} in ${stack} is no intervention: use one of ${WHAT.join(", ")}`);
+            table.set([WHAT.indexOf(one.what), STACKS.indexOf(stack), layer, head, place, first, count], ROW * i);
+            numbers[ROW * i + 7] = number;
+            first += count;
+        }
+        const trace = this.instance.opened(
+            [Int32Array.from(source), Int32Array.from(target), table, Float32Array.from(values)],
+            (from, to, list, all, message, size) => calls.dragoman_trace(
+                this.engine, from, source.length, to, target.length, list, changes.length, all, values.length, message, size));
+        try {
+            const at = calls.dragoman_trace_numbers(trace), {buffer} = calls.memory;
+            return Object.fromEntries(JSON.parse(this.instance.message(calls.dragoman_trace_directory(trace))).map(
+                ({name, shape, first}) => {
+                    const count = shape.reduce((a, b) => a * b, 1);
+                    return [name, {shape, values: new Float32Array(buffer, at + 4 * first, count).slice()}];
+                }));
+        } finally {
+            calls.dragoman_trace_free(trace);
+        }
+    }
+
     /** Translate lines: the ids of each, and the words of its translations. */
     *translate(texts, options) {
         const MOST = options.maxSourceTokens ?? 4096;
@@ -380,6 +417,7 @@ function serve(port) {
             return {shape, generation, languages, dtype};
         }
         if (call === "encode" || call === "decode" || call === "pieces") return model[args[0]][call](args[1]);
+        if (call === "trace") return model.trace(...args);
         for (const answer of model[call](...args)) {
             if (answer) port.postMessage({id, answer});
             else await messages();
@@ -483,6 +521,14 @@ class Remote {
  * @property {string} [to] target language, for a model of several
  * @property {AbortSignal} [signal] stops the search; the promise is rejected with an AbortError
  * @property {(place: number, translations: Hypothesis[]) => void} [each] is called as soon as a text is finished
+ *
+ * An intervention in a trace. Layers, heads and places count from 0; left out, all of them.
+ *
+ * @typedef {object} Change
+ * @property {"without" | "shift" | "no_positions" | "base" | "unscaled" | "no_residual" | "no_mask" | "embedding" | "weights"} what
+ * @property {"encoder" | "decoder" | "cross"} [stack]
+ * @property {number} [layer] @property {number} [head] @property {number} [place] @property {number} [number]
+ * @property {number[]} [values]
  */
 
 /** A model that translates. Made by `load`. */
@@ -523,6 +569,17 @@ export class Translator {
 
     /** @returns {Promise<string[]>} ▁ is a space */
     pieces(ids, side = "target") { return this.remotes[0].call("pieces", [side, ids]); }
+
+    /**
+     * Every intermediate result of the model for a source and a target, by name. Its names are those of the modules in
+     * models/transformer.py, with .queries, .keys, .values, .logits, .weights and .heads for attention.
+     *
+     * @param {number[]} source ids, as `target` without start and end
+     * @param {number[]} target
+     * @param {Change[]} [changes]
+     * @returns {Promise<Record<string, {shape: number[], values: Float32Array}>>}
+     */
+    trace(source, target, changes = []) { return this.remotes[0].call("trace", [source, target, changes]); }
 
     /** End the workers. What still runs is rejected with an AbortError. */
     close() { for (const remote of this.remotes) remote.close(); }
