@@ -408,7 +408,12 @@ function serve(port) {
     const stopped = new Set(), turn = new MessageChannel(), waiting = [];
     turn.port1.onmessage = () => waiting.shift()();
     turn.port1.unref?.(); // Node may end
-    const messages = () => new Promise((resolve) => { waiting.push(resolve); turn.port2.postMessage(0); });
+    // Let messages in: a timer would wait 4 ms in a browser, and Node handles those of one channel first.
+    const messages = () => new Promise((resolve) => {
+        if (typeof setImmediate === "function") return setImmediate(resolve);
+        waiting.push(resolve);
+        turn.port2.postMessage(0);
+    });
     let model;
     const work = async (id, call, args) => {
         if (call === "load") {
