@@ -118,7 +118,7 @@ def main() -> None:
         file = Path(place, "page.html")
         file.write_text(page(options.model), encoding="utf-8")
         opened.goto(file.as_uri())
-        opened.wait_for_function("window.run")
+        opened.wait_for_function("Boolean(window.run)")
 
         def chromium(_folder: Path, *given: Any) -> dict[str, float]:
             measured: dict[str, float] = opened.evaluate("(given) => run(...given)", list(given))

@@ -93,6 +93,12 @@ def native(
     return [found[number] for number in range(len(LINES))]
 
 
+def texts_of(folder: Path) -> list[str]:
+    """The best translations of the sentences of `PAIRS`."""
+    tokenizer = Tokenizer.load(folder)
+    return [tokenizer.decode(one[0].tokens) for one in native(folder, Beam())[: len(PAIRS)]]
+
+
 CASES: dict[str, tuple[dict[str, Any], Beam, tuple[Rule, ...], str | None]] = {
     "greedy": ({"beam": 1}, Beam(size=1), (), None),
     "n best": ({"beam": 5, "nBest": 3}, Beam(size=5, n_best=3), (), None),
@@ -174,7 +180,7 @@ def test_stops_and_goes_on(wasm: Path, folder: Path) -> None:
         [["translate", many, {"abort": 2}], ["translate", many, {"abort": 0}], ["translate", LINES[:4], {}]],
     )
     assert stopped["error"][0] == early["error"][0] == "AbortError"
-    assert [one[0]["text"] for one in whole] == [target for _, target in PAIRS]
+    assert [one[0]["text"] for one in whole] == texts_of(folder)
 
 
 @pytest.mark.parametrize(
@@ -311,9 +317,9 @@ def test_a_page_from_a_file_translates_in_workers(
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(page_file.as_uri())
-    page.wait_for_function("window.stopAfterOne")
+    page.wait_for_function("Boolean(window.stopAfterOne)")
     texts = [source for source, _ in PAIRS]
-    expected = [target for _, target in PAIRS]
+    expected = texts_of(folder)
     for threads in (1, 2):
         script = "([texts, threads]) => run(texts, {beam: 4}, threads)"
         assert page.evaluate(script, [texts, threads]) == expected
