@@ -15,7 +15,7 @@ IN_VENV := .venv/bin/python
 KEY := $(shell { cat pyproject.toml constraints.txt; pwd; } | cksum | tr -s ' \t' _)
 READY := .venv/.ready-$(KEY)
 
-.PHONY: help setup demo test test-all test-slow check format docs wheel clean
+.PHONY: help setup demo test test-all test-slow check format docs wheel wasm clean
 
 help:
 	@echo "make demo        set up, train a small translator in minutes, and try it"
@@ -26,6 +26,7 @@ help:
 	@echo "make format      correct the formatting"
 	@echo "make docs        build the site of the docs in site/"
 	@echo "make wheel       build a wheel with the native engine inside, in dist/"
+	@echo "make wasm        compile the engine for pages, in dist/"
 	@echo "make setup       only set up"
 	@echo "make clean       remove .venv and the caches"
 
@@ -70,6 +71,12 @@ wheel: $(READY)
 	  echo "hint: install g++ or clang++, or name a compiler: make wheel CXX=/path/to/g++" >&2; \
 	  exit 1; \
 	fi
+
+wasm: $(READY)
+	@mkdir -p dist
+	@$(IN_VENV) -c 'import shutil; from dragoman.translation.native.web.wasm import MODULE, engine_wasm; \
+	  shutil.copy(engine_wasm(), "dist/engine.wasm"); shutil.copy(MODULE, "dist")'
+	@ls -l dist/engine.wasm dist/engine.js
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache dist build site

@@ -125,11 +125,14 @@ def main() -> None:
             return measured
 
         contenders: tuple[Callable[..., dict[str, float]], ...] = (native, node, chromium)
-        print("| type, beam | where | words/s | first translation | peak memory |\n| --- | --- | --- | --- | --- |")
+        print(
+            "| type, beam | where | words/s | first translation | peak memory |\n| --- | --- | --- | --- | --- |"
+        )
         for dtype in ("float32", "int8"):
             for beam in (1, 4):
                 rounds = [
-                    [run(options.model, dtype, beam, lines) for run in contenders] for _ in range(options.rounds)
+                    [run(options.model, dtype, beam, lines) for run in contenders]
+                    for _ in range(options.rounds)
                 ]
                 for run, measured in zip(contenders, zip(*rounds, strict=True), strict=True):
                     print(f"| {dtype}, {beam} | {run.__name__} | {show(words, list(measured))} |", flush=True)

@@ -86,7 +86,9 @@ def native(
     sources = Tokenizer.load(folder).encode_source(LINES)
     of = None if attention is None else AttentionOf.of(attention)
     requests = [
-        Request(source=source, how=how, max_tokens=len(source) + 50, rules=rules if source else (), attention=of)
+        Request(
+            source=source, how=how, max_tokens=len(source) + 50, rules=rules if source else (), attention=of
+        )
         for source in map(tuple, sources)
     ]
     found = dict(NativeEngine.load(folder, threads=1).search(requests))
@@ -187,7 +189,10 @@ def test_stops_and_goes_on(wasm: Path, folder: Path) -> None:
     ("call", "message"),
     [
         (["translate", LINES[:1], {"beam": 0}], "beam = 0: it must be a whole number from 1 to 1000"),
-        (["translate", LINES[:1], {"beam": 2, "nBest": 3}], "nBest = 3: it must be a whole number from 1 to 2"),
+        (
+            ["translate", LINES[:1], {"beam": 2, "nBest": 3}],
+            "nBest = 3: it must be a whole number from 1 to 2",
+        ),
         (["translate", LINES[:1], {"attention": "2"}], "attention = 2: write LAYER or LAYER.HEAD"),
         (["translate", LINES[:1], {"stop": "soon"}], "stop is one of full, patient, shrinking, exact"),
         (["translate", LINES[:3], {"prefix": ["a", "b"]}], "2 prefixes for 3 texts"),
@@ -252,19 +257,18 @@ def test_says_that_simd_is_missing(wasm: Path, folder: Path) -> None:
     ]
 
 
-def test_traces_as_the_native_engine(
-    wasm: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_traces_as_the_native_engine(wasm: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_INSTRUCTIONS", "portable")
     tokenizer = Tokenizer.load(folder)
     (source,), (target,) = tokenizer.encode_source(LINES[:1]), tokenizer.encode_target([PAIRS[0][1]])
     changes = [{"what": "without", "stack": "cross", "layer": 0, "head": 1}, {"what": "base", "number": 100}]
     engine = NativeEngine.load(folder, threads=1)
-    _, plain, changed = drive(
-        wasm, folder, [["trace", source, target], ["trace", source, target, changes]]
-    )
+    _, plain, changed = drive(wasm, folder, [["trace", source, target], ["trace", source, target, changes]])
     ours = [Change(what="without", stack="cross", layer=0, head=1), Change(what="base", number=100.0)]
-    for theirs, expected in [(plain, trace(engine, source, target)), (changed, trace(engine, source, target, ours))]:
+    for theirs, expected in [
+        (plain, trace(engine, source, target)),
+        (changed, trace(engine, source, target, ours)),
+    ]:
         assert list(theirs) == list(expected)
         for name, one in theirs.items():
             assert tuple(one["shape"]) == expected[name].shape

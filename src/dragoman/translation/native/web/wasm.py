@@ -43,7 +43,9 @@ def engine_wasm() -> Path:
             log.warning("compiling the engine for pages (once)")
             compile_library(_COMPILER, sources, path)
     except CompilerError as error:
-        raise ConfigError(f"engine.wasm does not compile: {error}", hint="is ziglang of the right version?") from error
+        raise ConfigError(
+            f"engine.wasm does not compile: {error}", hint="is ziglang of the right version?"
+        ) from error
     return path
 
 
