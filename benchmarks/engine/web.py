@@ -30,7 +30,7 @@ from dragoman.translation.native.web.wasm import MODULE, engine_wasm
 from dragoman.translation.search.engine import Request
 from dragoman.translation.search.options import Beam
 
-# Both measure(files, wasm, dtype, beam, lines, now): seconds, and milliseconds from bytes to the first translation.
+# Returns the seconds of `now`, and the milliseconds from the bytes to the first translation.
 _MEASURE = """
 async function measure(files, wasm, dtype, beam, lines, now, worker) {
     const begin = performance.now();
@@ -50,7 +50,8 @@ import {readFileSync, readdirSync} from "node:fs";
 const {load} = await import(process.argv[2]);
 MEASURE
 const {folder, wasm, dtype, beam, lines} = JSON.parse(readFileSync(0, "utf8"));
-const files = Object.fromEntries(readdirSync(folder).map((n) => [n, new Uint8Array(readFileSync(folder + "/" + n))]));
+const read = (name) => [name, new Uint8Array(readFileSync(folder + "/" + name))];
+const files = Object.fromEntries(readdirSync(folder).map(read));
 const now = () => { const {user, system} = process.cpuUsage(); return (user + system) / 1e6; };
 const found = await measure(files, readFileSync(wasm), dtype, beam, lines, now, {worker: false});
 console.log(JSON.stringify({...found, peak: process.resourceUsage().maxRSS / 1024}));

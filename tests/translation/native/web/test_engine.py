@@ -19,8 +19,8 @@ from tests.translation.native.page import Change, trace
 
 from dragoman.base.errors import ConfigError
 from dragoman.models.folder.bundle import save
-from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.models.folder.quantisation import quantise_folder
+from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.native.native import NativeEngine
 from dragoman.translation.native.web.wasm import MODULE, engine_wasm
 from dragoman.translation.search.engine import Hypothesis, Request
@@ -86,10 +86,8 @@ def native(
     sources = Tokenizer.load(folder).encode_source(LINES)
     of = None if attention is None else AttentionOf.of(attention)
     requests = [
-        Request(
-            source=source, how=how, max_tokens=len(source) + 50, rules=rules if source else (), attention=of
-        )
-        for source in map(tuple, sources)
+        Request(source=one, how=how, max_tokens=len(one) + 50, rules=rules if one else (), attention=of)
+        for one in map(tuple, sources)
     ]
     found = dict(NativeEngine.load(folder, threads=1).search(requests))
     return [found[number] for number in range(len(LINES))]
@@ -132,7 +130,8 @@ def test_node_translates_as_the_native_engine(
     about, *answers = drive(wasm, model, calls)
     assert (about["dtype"], about["languages"]) == (type_, ["en", "de"])
     shares = [one["share"] for one in about["progress"]]
-    assert shares == sorted(shares) and shares[-1] == 1
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
     tokenizer = Tokenizer.load(model)
     for (_, how, rules, attention), answer in zip(CASES.values(), answers, strict=True):
         expected = native(model, how, rules=rules, attention=attention)
@@ -294,7 +293,8 @@ window.run = async (texts, options, threads) => {
 window.stopAfterOne = async (texts) => {
     const translator = await load(files, {wasm}), controller = new AbortController();
     const each = () => controller.abort();
-    const outcome = await translator.translate(texts, {each, signal: controller.signal}).catch((error) => error.name);
+    const running = translator.translate(texts, {each, signal: controller.signal});
+    const outcome = await running.catch((error) => error.name);
     const [[after]] = await translator.translate(texts.slice(0, 1));
     translator.close();
     return [outcome, after.text];

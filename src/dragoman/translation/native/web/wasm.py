@@ -1,4 +1,4 @@
-"""Find engine.wasm: in the installed package, or compiled once into the user's cache by the package ziglang."""
+"""Find engine.wasm: in the installed package, or compiled once into the user's cache, by ziglang."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ PACKAGED = "engine.wasm"  # next to this file, in a wheel
 MODULE = Path(__file__).with_name("engine.js")
 _CODE = Path(__file__).parents[1] / "cpp"
 _COMPILER = [sys.executable, "-m", "ziglang", "c++"]
-# Features of the processor are options of the front end: as options of zig they would compile the standard library
-# once more. -fignore-exceptions: `throw` calls the page (cpp/web.cpp).
+# Features of the processor are options of the front end: as options of zig they would compile the standard
+# library once more. -fignore-exceptions: `throw` calls the page (cpp/web.cpp).
 _FLAGS = (
-    "-target", "wasm32-wasi", "-std=c++17", "-O2", "-fignore-exceptions", "-fvisibility=hidden", "-ffp-contract=off",
-    "-fno-math-errno", "-fno-trapping-math", "-Xclang", "-target-feature", "-Xclang", "+simd128",
+    "-target", "wasm32-wasi", "-std=c++17", "-O2", "-fignore-exceptions", "-fvisibility=hidden",
+    "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-Xclang", "-target-feature", "-Xclang", "+simd128",
     "-Xclang", "-target-feature", "-Xclang", "+bulk-memory",
 )  # fmt: skip
 _LINK = ("-mexec-model=reactor", "-Wl,--export-dynamic,--strip-all,-z,stack-size=1048576")
@@ -37,7 +37,7 @@ def engine_wasm() -> Path:
     if importlib.util.find_spec("ziglang") is None:
         raise ConfigError("engine.wasm is missing", hint="pip install ziglang, which compiles it")
     try:
-        sources = program()
+        sources = _program()
         path = cached(_COMPILER, sources)
         if not path.exists():
             log.warning("compiling the engine for pages (once)")
@@ -49,7 +49,7 @@ def engine_wasm() -> Path:
     return path
 
 
-def program() -> Sources:
+def _program() -> Sources:
     """Return the sources of engine.wasm: those of the engine with the loops for WebAssembly alone."""
     return Sources(
         name="engine",
