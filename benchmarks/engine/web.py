@@ -126,9 +126,8 @@ def main() -> None:
             return measured
 
         contenders: tuple[Callable[..., dict[str, float]], ...] = (native, node, chromium)
-        print(
-            "| type, beam | where | words/s | first translation | peak memory |\n| --- | --- | --- | --- | --- |"
-        )
+        print("| type, beam | where | words/s | first translation | peak memory |")
+        print("| --- | --- | --- | --- | --- |")
         for dtype in ("float32", "int8"):
             for beam in (1, 4):
                 rounds = [

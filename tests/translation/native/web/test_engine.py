@@ -68,8 +68,8 @@ def drive(
     if node is None:
         pytest.skip("no Node on the path (Debian: apt-get install nodejs)")
     task = {
-        "module": MODULE.as_uri(), "wasm": str(wasm), "folder": str(folder), "calls": calls, "options": options,
-        "without": without,
+        "module": MODULE.as_uri(), "wasm": str(wasm), "folder": str(folder), "calls": calls,
+        "options": options, "without": without,
     }  # fmt: skip
     driver = Path(__file__).with_name("drive.mjs")
     run = subprocess.run(

@@ -20,8 +20,9 @@ _COMPILER = [sys.executable, "-m", "ziglang", "c++"]
 # library once more. -fignore-exceptions: `throw` calls the page (cpp/web.cpp).
 _FLAGS = (
     "-target", "wasm32-wasi", "-std=c++17", "-O2", "-fignore-exceptions", "-fvisibility=hidden",
-    "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-Xclang", "-target-feature", "-Xclang", "+simd128",
-    "-Xclang", "-target-feature", "-Xclang", "+bulk-memory",
+    "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
+    *("-Xclang", "-target-feature", "-Xclang", "+simd128"),
+    *("-Xclang", "-target-feature", "-Xclang", "+bulk-memory"),
 )  # fmt: skip
 _LINK = ("-mexec-model=reactor", "-Wl,--export-dynamic,--strip-all,-z,stack-size=1048576")
 
