@@ -124,7 +124,7 @@ def check(
 ) -> None:
     assert len(ours) > 40
     for name, array in ours.items():
-        if name.endswith((*but, ".states")):
+        if name.endswith((*but, ".states", ".terms")):
             continue
         wanted = theirs[name]
         assert array.shape == wanted.shape, name
@@ -166,9 +166,18 @@ def test_smaller_types_are_near(dtype: str) -> None:
     assert 0 < np.abs(difference).max() < 0.1 * np.abs(theirs["logits"]).max()
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "relative", "rotary"])
-def test_inspect_shows_the_same(positions: Any) -> None:
-    pair = bundle(small(positions=positions, norm="pre"))
+@pytest.mark.parametrize(
+    "options",
+    [
+        {}, {"norm": "pre"}, {"positions": "relative", "norm": "pre"}, {"positions": "rotary"},
+        {"positions": "index"},
+        {"positions": "t5", "attention_bias": True}, {"positions": "none", "kv_heads": 1, "norm_kind": "rms"},
+        {"norm": "pre", "norm_kind": "rms", "window": 5},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_inspect_shows_the_same(options: Any) -> None:
+    pair = bundle(small(**options))
     theirs = inspect(pair, "The old woman sees 12 dogs.", max_extra_tokens=4)
     source = [token.id for token in theirs.source.tokens][:-1]
     target = [token.id for token in theirs.target.tokens][:-1]
@@ -184,6 +193,9 @@ def test_inspect_shows_the_same(positions: Any) -> None:
         for layer, logits in enumerate(stack.logits):
             mine = ours[f"{stack.kind}.{layer}.attention.logits"]
             np.testing.assert_allclose(mine, logits, atol=2e-5 * np.abs(logits).max())
+            terms = ours[f"{stack.kind}.{layer}.attention.terms"]
+            np.testing.assert_allclose(terms, stack.values[layer], atol=5e-5 * np.abs(stack.values).max())
+            np.testing.assert_allclose(terms.sum(0), mine, atol=5e-5 * np.abs(terms).max())
     logits = ours["logits"].astype(np.float64)
     logp = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     for row, step in zip(logp, theirs.steps, strict=True):
@@ -258,7 +270,12 @@ def test_logits_that_are_not_scaled(kind: Any) -> None:
                 module.project.weight[:width] *= root
                 module.project.bias[:width] *= root
     changes = [Change(what="unscaled", stack=stack) for stack in ("encoder", "decoder", "cross")]
-    check(trace(native(model), SOURCE, TARGET, changes), expected(theirs), allowed=NOISY, but=[".queries"])
+    ours = trace(native(model), SOURCE, TARGET, changes)
+    check(ours, expected(theirs), allowed=NOISY, but=[".queries"])
+    for stack in ("encoder", "decoder"):
+        path = f"{stack}.0.attention"
+        terms = ours[f"{path}.terms"]
+        np.testing.assert_allclose(terms.sum(0), ours[f"{path}.logits"], atol=NOISY * np.abs(terms).max())
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

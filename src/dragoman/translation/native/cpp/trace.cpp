@@ -10,9 +10,15 @@
 namespace dragoman {
 namespace {
 
-constexpr size_t LONGEST = 512;  // tokens of each side, because the attention of all layers is kept
+constexpr size_t LONGEST = 512;        // tokens of each side, because the attention of all layers is kept
+constexpr size_t MOST_TERMS = 40'000;  // numbers of a stack; those of the first layer are always kept
 
 using Numbers = std::vector<float>;  // rows side by side, without padding
+
+// x = content + position + constant + rest, where the rest comes from earlier sub-layers: inspection/terms.py.
+struct Parts {
+    Numbers content, position, constant;
+};
 
 // S source tokens, T target tokens, N rows of either, H heads, D head width, E model width, K width of a key.
 class Pass {
@@ -94,6 +100,7 @@ class Pass {
                 std::copy(of(*other), of(*other) + width, row);
         }
         trace_.keep(side + ".embedding", {count, width}, x);
+        Numbers content = x;
         const bool none = find(Intervention::no_positions, stack);
         const bool number = shape_.positions == Positions::index || shape_.positions == Positions::fraction;
         int64_t later = 0;
@@ -105,6 +112,10 @@ class Pass {
             else if (number) row[width - 1] = 0;  // the number has the last dimension for itself
         }
         trace_.keep(side + ".input", {count, width}, x);
+        for (int64_t i = 0; i < count && number; i++) content[size_t((i + 1) * width - 1)] = 0;
+        parts_ = {content, x, Numbers(x.size(), 0.0f)};
+        for (size_t i = 0; i < x.size(); i++) parts_.position[i] -= content[i];
+        terms_ = 0;
         return x;
     }
 
@@ -121,6 +132,25 @@ class Pass {
         return out;
     }
 
+    // The parts after a normalisation that has the mean and scale of x.
+    Parts through(Parts parts, const Norm& norm, const Numbers& x) const {
+        const int64_t width = shape_.width;
+        for (int64_t i = 0; i < rows(x); i++) {
+            double mean = 0, square = 0;
+            for (int64_t e = 0; e < width && !shape_.rms_norm; e++) mean += x[size_t(i * width + e)] / double(width);
+            for (int64_t e = 0; e < width; e++) square += std::pow(x[size_t(i * width + e)] - mean, 2) / double(width);
+            const double scale = 1 / std::sqrt(square + double(shape_.epsilon));
+            for (Numbers* part : {&parts.content, &parts.position, &parts.constant}) {
+                float* row = part->data() + i * width;
+                double own = 0;
+                for (int64_t e = 0; e < width && !shape_.rms_norm; e++) own += row[e] / double(width);
+                for (int64_t e = 0; e < width; e++) row[e] = float((row[e] - own) * scale * norm.gain[size_t(e)]);
+            }
+            for (int64_t e = 0; e < width && !shape_.rms_norm; e++) parts.constant[size_t(i * width + e)] += norm.shift[size_t(e)];
+        }
+        return parts;
+    }
+
     // x = LayerNorm(x + Sublayer(x)), section 3.1, or x + Sublayer(LayerNorm(x)).
     template <class Sublayer>
     void residual(Numbers& x, const Norm& norm, Stack stack, int32_t layer, int32_t number, const std::string& name,
@@ -128,12 +158,15 @@ class Pass {
         const auto keep = [&](const std::string& end, const Numbers& numbers) {
             trace_.keep(name + end, {rows(x), shape_.width}, numbers);
         };
+        const Parts before = parts_;
         const auto normalised = [&] {
             Numbers out = normalise(norm, x);
+            parts_ = through(parts_, norm, x);
             keep("_residual.norm", out);
             return out;
         };
         Numbers out = sublayer(shape_.pre_norm ? normalised() : x);
+        if (shape_.pre_norm) parts_ = before;
         keep("", out);
         if (!find(Intervention::no_residual, stack, layer, -1, number))
             for (size_t i = 0; i < x.size(); i++) out[i] += x[i];
@@ -180,16 +213,83 @@ class Pass {
     Numbers attend_to_self(const SelfAttention& layer, const Numbers& x, Stack stack, int32_t number,
                            const std::string& name) {
         const int64_t width = shape_.width, count = rows(x);
-        const Numbers projected = product(layer.project, x);
-        const int64_t kv_width = (int64_t(projected.size()) / count - width) / 2, kv_heads = kv_width / shape_.head();
-        Numbers q = columns(projected, count, 0, width), k = columns(projected, count, width, kv_width);
-        const Numbers v = columns(projected, count, width + kv_width, kv_width);
+        const int64_t kv_width = (layer.project.packed().outputs - width) / 2;
         const bool placed = !find(Intervention::no_positions, stack);
+        const Numbers projected = product(layer.project, x);
+        const QueriesKeys qk = queries_keys(projected, count, placed);
+        const Numbers v = columns(projected, count, width + kv_width, kv_width);
+        const Numbers heads = attend(qk.queries, qk.keys, v, stack, number, name, placed ? &layer : nullptr);
+        keep_terms(layer, qk, stack, number, name, placed);
+        return product(layer.output, heads);
+    }
+
+    struct QueriesKeys {
+        Numbers queries, keys;
+    };
+
+    // The first columns of what self-attention projects, with their positions.
+    QueriesKeys queries_keys(const Numbers& projected, int64_t count, bool placed) {
+        const int64_t width = shape_.width, kv_width = (int64_t(projected.size()) / count - width) / 2;
+        QueriesKeys qk{columns(projected, count, 0, width), columns(projected, count, width, kv_width)};
         for (int64_t i = 0; i < count && placed; i++) {
-            positions_.turn(q.data() + i * width, shape_.heads, i);
-            positions_.turn(k.data() + i * kv_width, kv_heads, i);
+            positions_.turn(qk.queries.data() + i * width, shape_.heads, i);
+            positions_.turn(qk.keys.data() + i * kv_width, kv_width / shape_.head(), i);
         }
-        return product(layer.output, attend(q, k, v, stack, number, name, placed ? &layer : nullptr));
+        return qk;
+    }
+
+    // The logits as a sum of six terms: content·content, content·position, position·content, position·position, bias and
+    // remainder, as inspection/terms.py has them.
+    void keep_terms(const SelfAttention& layer, const QueriesKeys& whole, Stack stack, int32_t number, const std::string& name,
+                    bool placed) {
+        const int64_t heads = shape_.heads, width = shape_.width, head = shape_.head(), count = rows(whole.queries);
+        const int64_t kv_width = int64_t(whole.keys.size()) / count, shared = width / kv_width;
+        const size_t size = size_t(heads * count * count);
+        if (number && terms_ + 6 * size > MOST_TERMS) return;
+        terms_ += 6 * size;
+        const Numbers bias = product(layer.project, Numbers(size_t(width), 0.0f));
+        const auto projected = [&](const Numbers& part, bool biased) {
+            Numbers out = product(layer.project, part);
+            for (size_t i = 0; i < out.size() && !biased; i++) out[i] -= bias[i % bias.size()];
+            return queries_keys(out, count, placed);
+        };
+        const QueriesKeys content = projected(parts_.content, false), position = projected(parts_.position, false);
+        QueriesKeys known = projected(parts_.constant, true);
+        for (const QueriesKeys* part : {&content, &position}) {
+            for (size_t i = 0; i < known.queries.size(); i++) known.queries[i] += part->queries[i];
+            for (size_t i = 0; i < known.keys.size(); i++) known.keys[i] += part->keys[i];
+        }
+        Numbers terms(6 * size, 0.0f), added(size_t(heads * count), 0.0f);
+        for (int64_t t = 0; t < count; t++) {
+            const float* query = whole.queries.data() + t * width;
+            if (placed) positions_.bias(layer, query, t, 0, count, stack == Stack::decoder, added.data());
+            for (int64_t h = 0; h < heads; h++) {
+                const bool scaled = !find(Intervention::unscaled, stack, number, int32_t(h));
+                const double root = scaled ? std::sqrt(double(head)) : 1;
+                for (int64_t s = 0; s < count; s++) {
+                    if (!sees(stack, number, t, s)) continue;
+                    const auto product_of = [&](const Numbers& q, const Numbers& k) {
+                        const float *a = q.data() + t * width + h * head, *b = k.data() + s * kv_width + h / shared * head;
+                        double sum = 0;
+                        for (int64_t d = 0; d < head; d++) sum += double(a[d]) * b[d];
+                        return sum / root;
+                    };
+                    float* term = terms.data() + (h * count + t) * count + s;
+                    double sum = 0;
+                    int64_t i = 0;
+                    for (const QueriesKeys* q : {&content, &position})
+                        for (const QueriesKeys* k : {&content, &position}) {
+                            const double one = product_of(q->queries, k->keys);
+                            term[size * size_t(i++)] = float(one);
+                            sum += one;
+                        }
+                    const double explained = product_of(known.queries, known.keys);
+                    term[size * 4] = float(explained + added[size_t(h * count + s)] * of_bias(scaled) - sum);
+                    term[size * 5] = float(product_of(whole.queries, whole.keys) - explained);
+                }
+            }
+        }
+        trace_.keep(name + ".terms", {6, heads, count, count}, terms);
     }
 
     // Attention of the decoder to the encoder's output, section 3.2.3.
@@ -207,6 +307,11 @@ class Pass {
         if (stack == Stack::decoder) return key <= query && (!shape_.window || key > query - shape_.window);
         const int64_t before = shape_.window / 2, after = shape_.window - 1 - before;
         return !shape_.window || (key >= query - before && key <= query + after);
+    }
+
+    // The biases of Shaw et al. are divided by sqrt(D), too: what undoes that where logits are not scaled.
+    double of_bias(bool scaled) const {
+        return scaled || shape_.positions != Positions::relative ? 1 : std::sqrt(double(shape_.head()));
     }
 
     // softmax(QK^T / sqrt(D) + bias) V, eq. 1, of all heads side by side. `placed` has positions within attention, or is null.
@@ -230,9 +335,7 @@ class Pass {
                     const float* key = k.data() + s * kv_width + h / shared * head;
                     double sum = 0;
                     for (int64_t d = 0; d < head; d++) sum += double(query[d]) * key[d];
-                    // The biases of Shaw et al. are divided by sqrt(D), too.
-                    const double more = bias[size_t(h * keys + s)] * (scaled || shape_.positions != Positions::relative ? 1 : root);
-                    row[s] = float((scaled ? sum / root : sum) + more);
+                    row[s] = float((scaled ? sum / root : sum) + bias[size_t(h * keys + s)] * of_bias(scaled));
                     most = std::max(most, row[s]);
                 }
                 double total = 0;
@@ -280,6 +383,8 @@ class Pass {
     const std::vector<float>& values_;
     PositionalEncoding positions_;
     int64_t source_ = 0;
+    Parts parts_;       // of the states of the stack so far
+    size_t terms_ = 0;  // numbers of them that are kept in this stack
 };
 
 bool within(int64_t number, int64_t count) { return number >= -1 && number < count; }

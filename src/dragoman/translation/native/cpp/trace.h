@@ -37,7 +37,8 @@ struct Change {
 };
 
 // Arrays by name, in one block. An array that is the output of a module has the module's name in models/transformer.py;
-// the others have its name and queries, keys, values, logits, weights, heads, hidden or states.
+// the others have its name and queries, keys, values, logits, weights, heads, terms, hidden or states. source.embedding and source.input are
+// the embeddings before and after positions, logits those of the tokens. Logits and weights are 0 where a key is hidden.
 class Trace {
   public:
     // Read `source` and predict what follows each prefix of `target`; neither has start or end. Returns what is wrong, or an
