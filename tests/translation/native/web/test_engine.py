@@ -337,7 +337,7 @@ def test_an_engine_without_threads_translates_while_it_collects(folder: Path) ->
 
     threaded, alone = (NativeEngine.load(folder, threads=1) for _ in range(2))
     config, weights = alone.config, alone._weights
-    alone._start(lambda: open_engine(config, weights, "float32", 0, "weights"))  # type: ignore[arg-type]
+    alone._start(lambda: open_engine(config, weights, "float32", 0, "weights"))
     sources = [tuple(one) for one in Tokenizer.load(folder).encode_source(LINES * 20) if one]
     requests = [Request(source=one, how=Beam(), max_tokens=len(one) + 20) for one in sources]
     assert dict(alone.search(requests)) == dict(threaded.search(requests))

@@ -25,7 +25,12 @@ class Instance {
         const self = new Instance();
         const missing = () => 52; // ENOSYS of WASI
         const instance = await WebAssembly.instantiate(module, {
-            dragoman: {fail: (at, size) => { throw new EngineError(self.text(at, size)); }},
+            dragoman: {
+                fail: (at, size) => {
+                    self.broken = true; // the calls in between do not end as they should
+                    throw new EngineError(self.text(at, size));
+                },
+            },
             wasi_snapshot_preview1: {
                 clock_time_get: (_clock, _precision, at) => {
                     self.view.setBigUint64(at, BigInt(Math.round(performance.now() * 1e6)), true);
@@ -67,7 +72,7 @@ class Instance {
         try {
             return work(...places);
         } finally {
-            for (const place of places) this.calls.dragoman_release(place);
+            if (!this.broken) for (const place of places) this.calls.dragoman_release(place);
         }
     }
 
@@ -317,8 +322,11 @@ class Model {
                 yield* answers;
                 yield null;
             }
+        } catch (error) {
+            this.instance.broken ||= error instanceof WebAssembly.RuntimeError;
+            throw error;
         } finally {
-            calls.dragoman_end(session);
+            if (!this.instance.broken) calls.dragoman_end(session);
         }
     }
 
@@ -421,6 +429,7 @@ function serve(port) {
             const {shape, generation, languages, dtype} = model;
             return {shape, generation, languages, dtype};
         }
+        if (!model || model.instance.broken) throw new EngineError("the engine has failed before: load the model again");
         if (call === "encode" || call === "decode" || call === "pieces") return model[args[0]][call](args[1]);
         if (call === "trace") return model.trace(...args);
         for (const answer of model[call](...args)) {
