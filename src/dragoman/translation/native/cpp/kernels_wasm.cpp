@@ -1,5 +1,5 @@
-// The loops for WebAssembly: vectors of 4. Compiled with relaxed SIMD, products of float32 are fused where the
-// processor can, so that the last bit depends on it.
+// The loops for WebAssembly: vectors of 4. Not with relaxed SIMD: a fused product and sum is no faster here (docs/speed.md),
+// and its last bit depends on the processor.
 #if defined(__wasm_simd128__)
 #include <string.h>
 #include <wasm_simd128.h>
@@ -32,13 +32,7 @@ inline void store_part(float* p, Float v, int64_t n) {
     for (int64_t i = 0; i < n; i++) p[i] = v[i];
 }
 
-#if defined(__wasm_relaxed_simd__)
-inline Float fma(Float a, Float b, Float c) {
-    return (Float)wasm_f32x4_relaxed_madd((v128_t)a, (v128_t)b, (v128_t)c);
-}
-#else
 inline Float fma(Float a, Float b, Float c) { return a * b + c; }
-#endif
 
 inline Float max(Float a, Float b) { return (Float)wasm_f32x4_pmax((v128_t)b, (v128_t)a); }
 
@@ -74,11 +68,7 @@ inline Int add_products(Int sum, Int w, Int x) {
 }  // namespace
 
 const Kernels* wasm_kernels() {
-#if defined(__wasm_relaxed_simd__)
-    static const Kernels table = table_of("relaxed-simd");
-#else
     static const Kernels table = table_of("simd128");
-#endif
     return &table;
 }
 

@@ -96,9 +96,7 @@ struct Level {
 };
 
 constexpr Level LEVELS[] = {
-#if defined(__wasm_relaxed_simd__)
-    {"relaxed-simd", [] { return true; }, wasm_kernels},
-#elif defined(__wasm__)
+#if defined(__wasm__)
     {"simd128", [] { return true; }, wasm_kernels},
 #else
     {"portable", [] { return true; }, portable_kernels},
