@@ -15,7 +15,7 @@ IN_VENV := .venv/bin/python
 KEY := $(shell { cat pyproject.toml constraints.txt; pwd; } | cksum | tr -s ' \t' _)
 READY := .venv/.ready-$(KEY)
 
-.PHONY: help setup demo test test-all test-slow check format docs wheel wheels clean
+.PHONY: help setup demo test test-all test-slow check format docs wheel wheels wasm clean
 
 help:
 	@echo "make demo        set up, train a small translator in minutes, and try it"
@@ -27,6 +27,7 @@ help:
 	@echo "make docs        build the site of the docs in site/"
 	@echo "make wheel       build a wheel with the native engine inside, in dist/"
 	@echo "make wheels      build the wheels of all platforms, in dist/"
+	@echo "make wasm        compile the engine for pages, in dist/"
 	@echo "make setup       only set up"
 	@echo "make clean       remove .venv and the caches"
 
@@ -78,6 +79,12 @@ wheels: $(READY)
 	@set -e; for tag in $$($(IN_VENV) -c 'from hatch_build import TARGETS; print(*TARGETS)'); do \
 	  DRAGOMAN_WHEEL=$$tag $(IN_VENV) -m hatchling build -t wheel -d dist; \
 	done
+
+wasm: $(READY)
+	@mkdir -p dist
+	@$(IN_VENV) -c 'import shutil; from dragoman.translation.native.web.wasm import MODULE, engine_wasm; \
+	  shutil.copy(engine_wasm(), "dist/engine.wasm"); shutil.copy(MODULE, "dist")'
+	@ls -l dist/engine.wasm dist/engine.js
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache dist build site

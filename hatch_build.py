@@ -41,8 +41,15 @@ class EngineHook(BuildHookInterface):
             return
         sys.path.insert(0, str(Path(self.root, "src")))
         from dragoman.base.compiler import CompilerError, zig
+        from dragoman.base.errors import ConfigError
         from dragoman.translation.native.build import PACKAGED, compile_to
+        from dragoman.translation.native.web.wasm import engine_wasm
 
+        try:
+            page = "dragoman/translation/native/web/engine.wasm"
+            build_data["force_include"][str(engine_wasm())] = page
+        except ConfigError as error:
+            self.app.display_warning(f"this wheel has no engine for pages: {error}")
         self._folder = tempfile.TemporaryDirectory()
         tag = os.environ.get("DRAGOMAN_WHEEL", "")  # by default this machine
         if tag and tag not in TARGETS:

@@ -34,6 +34,7 @@ class Sources:
     headers: tuple[Path, ...] = ()
     flags: tuple[str, ...] = ()  # for compiling and linking
     libraries: tuple[str, ...] = ()
+    suffix: str = SUFFIX  # .wasm: a module for a page, not a shared library
 
 
 def find_compiler(variable: str, names: Sequence[str]) -> list[str]:
@@ -78,7 +79,7 @@ def cached(compiler: Sequence[str], program: Sources, *, facts: bytes = b"") -> 
     for path in (*program.sources, *program.headers):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     digest.update(_run([*compiler, "--version"], seconds=60) + facts)
-    return cache_folder() / f"{program.name}-{digest.hexdigest()[:16]}{SUFFIX}"
+    return cache_folder() / f"{program.name}-{digest.hexdigest()[:16]}{program.suffix}"
 
 
 def compile_library(compiler: Sequence[str], program: Sources, library: Path) -> None:
@@ -98,15 +99,16 @@ def compile_library(compiler: Sequence[str], program: Sources, library: Path) ->
 
 def _compile(compiler: Sequence[str], program: Sources, library: Path) -> None:
     objects = [str(library.with_name(f"{source.stem}.o")) for source in program.sources]
+    position, shared = (["-fPIC"], ["-shared"]) if program.suffix == SUFFIX else ([], [])
     commands = [
-        [*compiler, *program.flags, "-fPIC", "-c", str(source), "-o", out]
+        [*compiler, *program.flags, *position, "-c", str(source), "-o", out]
         for source, out in zip(program.sources, objects, strict=True)
     ]
     from concurrent.futures import ThreadPoolExecutor  # only here: most calls find the library in the cache
 
     with ThreadPoolExecutor(cores()) as pool:
         list(pool.map(_run, commands))
-    _run([*compiler, *program.flags, "-shared", *objects, *program.libraries, "-o", str(library)])
+    _run([*compiler, *program.flags, *shared, *objects, *program.libraries, "-o", str(library)])
 
 
 def _run(command: Sequence[str], *, seconds: float = _SECONDS) -> bytes:

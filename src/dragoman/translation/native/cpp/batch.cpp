@@ -33,44 +33,10 @@ class Help {
 
 }  // namespace
 
-Engine::Engine(Models models, Average average, int threads)
-    : models_(std::move(models)), average_(average), threads_(threads), team_(threads - 1) {}
-
-Engine::~Engine() {
-    {
-        std::lock_guard lock(mutex_);
-        closing_ = true;
-    }
-    waiting_.notify_all();
-    for (auto& worker : workers_) worker.join();
-}
-
 std::shared_ptr<Session> Engine::begin(int64_t budget) {
     auto session = std::make_shared<Session>();
     session->budget = budget;
     return session;
-}
-
-void Engine::submit(std::vector<Job> jobs) {
-    {
-        std::lock_guard lock(mutex_);
-        for (Job& job : jobs) queue_.push_back(std::move(job));
-        try {
-            while (int64_t(workers_.size()) < threads_) workers_.emplace_back([this] { work(); });
-        } catch (const std::system_error&) {  // the system gives no more threads
-            if (workers_.empty()) throw;
-        }
-    }
-    waiting_.notify_all();
-}
-
-std::vector<Answer> Engine::collect(Session& session, int64_t most, int milliseconds) {
-    std::unique_lock lock(mutex_);
-    answered_.wait_for(lock, std::chrono::milliseconds(milliseconds), [&] { return !session.answers.empty(); });
-    std::vector<Answer> answers;
-    for (; !session.answers.empty() && int64_t(answers.size()) < most; session.answers.pop_front())
-        answers.push_back(std::move(session.answers.front()));
-    return answers;
 }
 
 void Engine::cancel(Session& session) {
@@ -89,11 +55,11 @@ std::vector<Job> Engine::take(const std::vector<Running>& running) {
         tokens += one.search->tokens();
     }
     std::unique_lock lock(mutex_);
-    if (running.empty()) waiting_.wait(lock, [this] { return closing_ || !queue_.empty(); });
+    if (running.empty() && threads_) waiting_.wait(lock, [this] { return closing_ || !queue_.empty(); });
     std::vector<Job> jobs;
     if (closing_) return jobs;
     // Leave a share for the other threads, so that none is idle at the end.
-    const size_t share = (queue_.size() + threads_ - 1) / threads_;
+    const size_t threads = size_t(std::max(threads_, 1)), share = (queue_.size() + threads - 1) / threads;
     int64_t encoded = 0;
     while (!queue_.empty() && jobs.size() < share) {
         const Request& request = queue_.front().request;
@@ -118,70 +84,137 @@ void Engine::answer(const Job& job, Answer answer) {
     answered_.notify_all();
 }
 
-void Engine::work() {
-    std::deque<Transformer> transformers;
-    for (const auto& model : models_) transformers.emplace_back(*model, closing_);
-    Vocabulary vocabulary(transformers, average_);
-    Pool pool;
-    std::vector<Running> running;
-    std::vector<std::vector<Row>> rows(transformers.size());  // by model
-    std::vector<Scan*> scans;
-    Help help(team_);
-    while (true) {
-        std::vector<Job> jobs = take(running);
-        if (running.empty() && jobs.empty()) return;  // closing
-        if (running.empty()) busy_++;
-        for (Job& job : jobs) running.push_back({std::move(job), nullptr});
+// A batch and what it needs.
+class Engine::Worker {
+  public:
+    explicit Worker(Engine& engine) : engine_(engine), transformers_(started(engine)), vocabulary_(transformers_, engine.average_),
+                                      rows_(transformers_.size()), help_(engine.team_) {}
+
+    // Continue each translation of the batch by a token. Returns false if there is nothing to do: the engine is closing,
+    // or has no threads that could wait.
+    bool step() {
+        std::vector<Job> jobs = engine_.take(running_);
+        if (running_.empty() && jobs.empty()) return false;
+        if (running_.empty()) engine_.busy_++;
+        for (Job& job : jobs) running_.push_back({std::move(job), nullptr});
         try {
-            int64_t live = 0;
-            for (const Running& one : running) live += one.rows();
-            help.want(live <= FEW_ROWS && busy_ == 1);
-            std::vector<Search*> begun;
-            for (Running& one : running) {
-                if (one.search) continue;
-                one.search = std::make_unique<Search>(std::move(one.job.request), transformers, pool);
-                begun.push_back(one.search.get());
-            }
-            scans.clear();
-            for (auto& each : rows) each.clear();
-            for (size_t m = 0; m < transformers.size(); m++) {
-                transformers[m].use(help.team());
-                std::vector<Source*> sources;
-                for (Search* search : begun) sources.push_back(&search->source(m));
-                if (!sources.empty()) transformers[m].encode(sources);
-            }
-            for (Running& one : running) one.search->ask(rows, scans);
-            for (size_t m = 0; m < transformers.size(); m++) transformers[m].step(rows[m]);
-            vocabulary.answer(scans);
-            auto finished = std::stable_partition(running.begin(), running.end(),
-                                                  [](Running& one) { return one.search->advance(); });
-            for (auto one = finished; one != running.end(); ++one) {
-                Answer result;
-                result.failed = one->search->failed();
-                result.hypotheses = one->search->finish();
-                answer(one->job, std::move(result));
-            }
-            running.erase(finished, running.end());
+            advance();
         } catch (const Closing&) {
-            return;
+            return false;
         } catch (const std::exception&) {  // memory ran out
-            for (Running& one : running) {
+            for (Running& one : running_) {
                 Answer failure;
                 failure.exhausted = true;
-                answer(one.job, std::move(failure));
+                engine_.answer(one.job, std::move(failure));
             }
-            running.clear();
+            running_.clear();
         }
-        std::unique_lock lock(mutex_);
-        if (closing_) return;
-        running.erase(std::remove_if(running.begin(), running.end(),
-                                     [](const Running& one) { return one.job.session->cancelled; }),
-                      running.end());
-        if (running.empty()) {
-            busy_--;
-            help.want(false);
+        std::unique_lock lock(engine_.mutex_);
+        if (engine_.closing_) return false;
+        running_.erase(std::remove_if(running_.begin(), running_.end(),
+                                      [](const Running& one) { return one.job.session->cancelled; }),
+                       running_.end());
+        if (running_.empty()) {
+            engine_.busy_--;
+            help_.want(false);
+        }
+        return true;
+    }
+
+  private:
+    static std::deque<Transformer> started(Engine& engine) {
+        std::deque<Transformer> transformers;
+        for (const auto& model : engine.models_) transformers.emplace_back(*model, engine.closing_);
+        return transformers;
+    }
+
+    void advance() {
+        int64_t live = 0;
+        for (const Running& one : running_) live += one.rows();
+        help_.want(live <= FEW_ROWS && engine_.busy_ == 1);
+        std::vector<Search*> begun;
+        for (Running& one : running_) {
+            if (one.search) continue;
+            one.search = std::make_unique<Search>(std::move(one.job.request), transformers_, pool_);
+            begun.push_back(one.search.get());
+        }
+        scans_.clear();
+        for (auto& each : rows_) each.clear();
+        for (size_t m = 0; m < transformers_.size(); m++) {
+            transformers_[m].use(help_.team());
+            std::vector<Source*> sources;
+            for (Search* search : begun) sources.push_back(&search->source(m));
+            if (!sources.empty()) transformers_[m].encode(sources);
+        }
+        for (Running& one : running_) one.search->ask(rows_, scans_);
+        for (size_t m = 0; m < transformers_.size(); m++) transformers_[m].step(rows_[m]);
+        vocabulary_.answer(scans_);
+        auto finished = std::stable_partition(running_.begin(), running_.end(),
+                                              [](Running& one) { return one.search->advance(); });
+        for (auto one = finished; one != running_.end(); ++one) {
+            Answer result;
+            result.failed = one->search->failed();
+            result.hypotheses = one->search->finish();
+            engine_.answer(one->job, std::move(result));
+        }
+        running_.erase(finished, running_.end());
+    }
+
+    Engine& engine_;
+    std::deque<Transformer> transformers_;
+    Vocabulary vocabulary_;
+    Pool pool_;
+    std::vector<Running> running_;
+    std::vector<std::vector<Row>> rows_;  // by model
+    std::vector<Scan*> scans_;
+    Help help_;
+};
+
+Engine::Engine(Models models, Average average, int threads)
+    : models_(std::move(models)), average_(average), threads_(threads), team_(threads - 1) {
+    if (!threads_) own_ = std::make_unique<Worker>(*this);
+}
+
+Engine::~Engine() {
+    {
+        std::lock_guard lock(mutex_);
+        closing_ = true;
+    }
+    waiting_.notify_all();
+    for (auto& worker : workers_) worker.join();
+}
+
+void Engine::submit(std::vector<Job> jobs) {
+    {
+        std::lock_guard lock(mutex_);
+        for (Job& job : jobs) queue_.push_back(std::move(job));
+        auto work = [this] {
+            Worker worker(*this);
+            while (worker.step()) {
+            }
+        };
+        try {
+            while (int64_t(workers_.size()) < threads_) workers_.emplace_back(work);
+        } catch (const std::system_error&) {  // the system gives no more threads
+            if (workers_.empty()) throw;
         }
     }
+    waiting_.notify_all();
+}
+
+std::vector<Answer> Engine::collect(Session& session, int64_t most, int milliseconds) {
+    const auto patience = std::chrono::milliseconds(milliseconds);
+    if (own_) {
+        const auto end = std::chrono::steady_clock::now() + patience;
+        while (session.answers.empty() && std::chrono::steady_clock::now() < end && own_->step()) {
+        }
+    }
+    std::unique_lock lock(mutex_);
+    if (!own_) answered_.wait_for(lock, patience, [&] { return !session.answers.empty(); });
+    std::vector<Answer> answers;
+    for (; !session.answers.empty() && int64_t(answers.size()) < most; session.answers.pop_front())
+        answers.push_back(std::move(session.answers.front()));
+    return answers;
 }
 
 }  // namespace dragoman

@@ -1,4 +1,4 @@
-// Continuous batching: one queue of sentences, and threads that translate them.
+// Continuous batching: one queue of sentences, and threads that translate them, or with 0 threads whoever collects.
 //
 // Each thread has a batch of its own. When a sentence is finished, the next of the queue takes its place at the next
 // step. A session is one caller's sentences; the batches are shared by all sessions. Several models may translate
@@ -6,14 +6,12 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <vector>
 
 #include "search.h"
+#include "threads.h"
 
 namespace dragoman {
 
@@ -47,7 +45,8 @@ class Engine {
     const Models& models() const { return models_; }
     std::shared_ptr<Session> begin(int64_t budget);
     void submit(std::vector<Job> jobs);
-    // Return the answers of a session so far, at most `most`. Without any, wait up to `milliseconds` for one.
+    // Return the answers of a session so far, at most `most`. Without any, wait up to `milliseconds` for one. With 0
+    // threads, translate that long instead, for one caller at a time.
     std::vector<Answer> collect(Session& session, int64_t most, int milliseconds);
     // Drop the rest of a session.
     void cancel(Session& session);
@@ -58,8 +57,8 @@ class Engine {
         std::unique_ptr<Search> search;
         int64_t rows() const { return search ? search->request().rows() : job.request.rows(); }
     };
+    class Worker;
 
-    void work();
     std::vector<Job> take(const std::vector<Running>& running);
     void answer(const Job& job, Answer answer);
 
@@ -73,6 +72,7 @@ class Engine {
     std::deque<Job> queue_;
     std::vector<std::thread> workers_;
     std::atomic<bool> closing_{false};
+    std::unique_ptr<Worker> own_;  // with 0 threads
 };
 
 }  // namespace dragoman

@@ -3,11 +3,11 @@
 
 #include <cstring>
 #include <limits>
-#include <mutex>
 #include <new>
 #include <vector>
 
 #include "system.h"
+#include "threads.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -87,15 +87,20 @@ void interleave(const uint32_t* rows, int64_t steps, int64_t stride, uint32_t* o
 // Memory for packed weights comes from large blocks, in huge pages where the system has them: page faults and misses
 // of the address cache cost more than the packing.
 std::shared_ptr<void> allocate(size_t bytes) {
-    constexpr size_t HUGE_PAGE = size_t(2) << 20, BLOCK = 16 * HUGE_PAGE;
+#if defined(__wasm__)
+    constexpr size_t LARGE = size_t(1) << 16;  // memory grows by pages of 64 KB
+#else
+    constexpr size_t LARGE = size_t(2) << 20;
+#endif
+    constexpr size_t BLOCK = 16 * LARGE;
     static std::mutex mutex;
     static std::shared_ptr<char> block;
     static size_t left = 0, size = 0;
     bytes = (bytes + 63) / 64 * 64;
     std::lock_guard<std::mutex> lock(mutex);
     if (bytes > left) {
-        size = bytes > BLOCK ? (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE : BLOCK;
-        void* memory = allocate_aligned(HUGE_PAGE, size);
+        size = bytes > BLOCK ? (bytes + LARGE - 1) / LARGE * LARGE : BLOCK;
+        void* memory = allocate_aligned(LARGE, size);
         if (!memory) throw std::bad_alloc();
 #if defined(__linux__)
         madvise(memory, size, MADV_HUGEPAGE);

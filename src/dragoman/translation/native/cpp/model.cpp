@@ -3,12 +3,11 @@
 #include <atomic>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <set>
 #include <system_error>
-#include <thread>
 
 #include "positions.h"
+#include "threads.h"
 
 #if defined(__linux__)
 #include <sys/mman.h>

@@ -23,7 +23,11 @@
 
 namespace dragoman {
 
+#if defined(__wasm__)
+const Kernels* wasm_kernels();
+#else
 const Kernels* portable_kernels();
+#endif
 #if defined(__x86_64__)
 const Kernels* avx2_kernels();
 const Kernels* avx_vnni_kernels();  // null if the compiler does not know the instruction
@@ -148,7 +152,11 @@ struct Level {
 };
 
 constexpr Level LEVELS[] = {
+#if defined(__wasm__)
+    {"simd128", [] { return true; }, wasm_kernels},
+#else
     {"portable", [] { return true; }, portable_kernels},
+#endif
 #if defined(__x86_64__)
     {"avx2", has_avx2, avx2_kernels},
     {"avx-vnni", has_avx_vnni, avx_vnni_kernels},

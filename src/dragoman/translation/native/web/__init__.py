@@ -1,0 +1,1 @@
+"""The native engine for a page in a browser: engine.wasm, and engine.js around it."""

@@ -1,0 +1,648 @@
+/**
+ * The native engine as WebAssembly: a model from bytes, translations in a worker. It needs no server.
+ *
+ *     import {load} from "./engine.js";
+ *     const translator = await load(files, {wasm});
+ *     const [[best]] = await translator.translate(["A dog."], {beam: 4});
+ *
+ * The worker is made from the text of the classes in this file, so a page opened from file:// can have one. What they
+ * use must therefore be in `IN_WORKER`.
+ */
+
+/** A model or a request that cannot be used. The message says why. */
+export class EngineError extends Error {
+    name = "EngineError";
+}
+
+/** What the caller reads and writes in the memory of the instance. Memory may grow with each call, and moves then. */
+class Instance {
+    /**
+     * @param {Uint8Array | WebAssembly.Module} wasm
+     * @returns {Promise<Instance>}
+     */
+    static async of(wasm) {
+        const module = wasm instanceof WebAssembly.Module ? wasm : await WebAssembly.compile(wasm);
+        const self = new Instance();
+        const missing = () => 52; // ENOSYS of WASI
+        const instance = await WebAssembly.instantiate(module, {
+            dragoman: {
+                fail: (at, size) => {
+                    self.broken = true; // the calls in between do not end as they should
+                    throw new EngineError(self.text(at, size));
+                },
+            },
+            wasi_snapshot_preview1: {
+                clock_time_get: (_clock, _precision, at) => {
+                    self.view.setBigUint64(at, BigInt(Math.round(performance.now() * 1e6)), true);
+                    return 0;
+                },
+                environ_sizes_get: (count, size) => {
+                    self.view.setUint32(count, 0, true);
+                    self.view.setUint32(size, 0, true);
+                    return 0;
+                },
+                environ_get: () => 0,
+                fd_close: missing, fd_seek: missing, fd_write: missing,
+                proc_exit: (code) => { throw new EngineError(`the engine ended with ${code}`); },
+            },
+        });
+        self.calls = instance.exports;
+        self.calls._initialize();
+        return self;
+    }
+
+    get view() { return new DataView(this.calls.memory.buffer); }
+
+    text(at, size) { return new TextDecoder().decode(new Uint8Array(this.calls.memory.buffer, at, size).slice()); }
+
+    /** The text up to its zero. */
+    message(at) { return this.text(at, new Uint8Array(this.calls.memory.buffer).indexOf(0, at) - at); }
+
+    /** Copy bytes into new memory and return where. */
+    place(bytes) {
+        const at = this.calls.dragoman_allocate(bytes.byteLength);
+        const own = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+        new Uint8Array(this.calls.memory.buffer).set(own, at);
+        return at;
+    }
+
+    /** Call `work` with the places of copies, which it may not keep. */
+    with(parts, work) {
+        const places = parts.map((part) => this.place(typeof part === "string" ? new TextEncoder().encode(part + "\0") : part));
+        try {
+            return work(...places);
+        } finally {
+            if (!this.broken) for (const place of places) this.calls.dragoman_release(place);
+        }
+    }
+
+    /** Return what `open` opens, or throw the message that it writes instead. */
+    opened(parts, open) {
+        const SIZE = 400;
+        return this.with([...parts, new Uint8Array(SIZE)], (...places) => {
+            const handle = open(...places, SIZE);
+            if (!handle) throw new EngineError(this.message(places.at(-1)));
+            return handle;
+        });
+    }
+}
+
+/** The vocabulary of one side. */
+class Vocabulary {
+    constructor(instance, kind, model, list, specials) {
+        this.instance = instance;
+        this.handle = instance.opened([kind, model, list, Int32Array.from(specials)], (kind, data, listed, ids, message, size) =>
+            instance.calls.dragoman_tokenizer_open(kind, data, model.length, listed, list.length, ids, message, size));
+    }
+
+    encode(line) {
+        const {calls} = this.instance, bytes = new TextEncoder().encode(line);
+        for (let room = bytes.length + 1; ; ) {
+            const ids = this.instance.with([bytes, new Int32Array(room), new Int32Array(room)], (text, ids, ends) => {
+                const count = calls.dragoman_tokenizer_encode(this.handle, text, bytes.length, ids, ends, room);
+                return count > room ? count : Array.from(new Int32Array(calls.memory.buffer, ids, count));
+            });
+            if (Array.isArray(ids)) return ids;
+            room = ids;
+        }
+    }
+
+    decode(ids) {
+        const {calls} = this.instance;
+        return this.instance.with([Int32Array.from(ids)], (at) => {
+            const size = calls.dragoman_tokenizer_decode(this.handle, at, ids.length, 0, 0);
+            if (size < 0) throw new EngineError("an id is not in the vocabulary");
+            return this.instance.with([new Uint8Array(size)], (out) => {
+                calls.dragoman_tokenizer_decode(this.handle, at, ids.length, out, size);
+                return this.instance.text(out, size);
+            });
+        });
+    }
+
+    pieces(ids) {
+        const {calls} = this.instance;
+        return this.instance.with([new Int32Array(1)], (size) => Array.from(ids, (id) => {
+            const at = calls.dragoman_tokenizer_piece(this.handle, id, size);
+            if (!at) throw new EngineError(`id ${id} is not in the vocabulary`);
+            return this.instance.text(at, this.instance.view.getInt32(size, true));
+        }));
+    }
+}
+
+/** A model in this thread. `Translator` has one in each of its workers. */
+class Model {
+    static ACTIVATIONS = ["relu", "gelu", "quick-gelu", "swish", "swiglu"];
+    static POSITIONS = ["sinusoidal", "sinusoidal-halves", "sinusoidal-t2t", "learned", "index", "fraction", "none",
+        "relative", "t5", "alibi", "rotary"];
+    static STORED = {F32: [0, 4], F64: [1, 8], F16: [2, 2], BF16: [3, 2], I8: [4, 1]}; // its number, bytes
+    static TYPES = ["float32", "bfloat16", "int8"];
+    static STOPS = ["full", "patient", "shrinking", "exact"];
+    static NORMALIZATIONS = ["gnmt", "power"];
+    // The options that a model may have, with what they are where config.json leaves them out.
+    static DEFAULTS = {
+        d_model: 512, d_ff: 2048, heads: 8, kv_heads: null, encoder_layers: 6, decoder_layers: 6, source_vocab: 0,
+        target_vocab: 0, pad_id: 0, start_id: 1, end_id: 2, tie: "all", positions: "sinusoidal", activation: "relu",
+        window: null, norm: "post", norm_kind: "layer", norm_epsilon: 1e-5, final_norm: true, embedding_scale: true,
+        attention_bias: false, output_bias: false, dropout: 0, attention_dropout: 0, activation_dropout: 0,
+        architecture: "",
+    };
+
+    /**
+     * @param {Record<string, Uint8Array>} files
+     * @param {{wasm: Uint8Array | WebAssembly.Module, dtype?: string}} options
+     * @param {(progress: {stage: string, share: number}) => void} progress
+     */
+    static async load(files, options, progress) {
+        const self = new Model();
+        progress({stage: "engine", share: 0});
+        self.instance = await Instance.of(options.wasm);
+        const config = Model.json(files, "config.json");
+        self.shape = Model.shape(config);
+        self.languages = [config.source_language, config.target_language];
+        self.generation = "generation.json" in files ? Model.json(files, "generation.json") : {};
+        progress({stage: "tokenizer", share: 0.1});
+        self.readTokenizer(files);
+        progress({stage: "weights", share: 0.2});
+        self.readWeights(files, options.dtype ?? "auto");
+        progress({stage: "ready", share: 1});
+        return self;
+    }
+
+    static file(files, name) {
+        if (!files[name]) throw new EngineError(`the model has no file ${name}`);
+        return files[name];
+    }
+
+    static json(files, name) {
+        try {
+            return JSON.parse(new TextDecoder().decode(Uint8Array.from(Model.file(files, name))));
+        } catch (error) {
+            if (error instanceof EngineError) throw error;
+            throw new EngineError(`${name} is damaged (${error.message})`);
+        }
+    }
+
+    /** The shape of a Transformer, or an error for a model that the engine does not run. */
+    static shape(config) {
+        if (!["transformer", "ssru"].includes(config.architecture))
+            throw new EngineError(`the engine in the page has no ${config.architecture} models`);
+        const given = {...config.model, architecture: config.architecture};
+        for (const [name, value] of Object.entries(given))
+            if (!(name in Model.DEFAULTS)) throw new EngineError(`the engine in the page does not know model.${name} = ${value}`);
+        const shape = {...Model.DEFAULTS, ...given};
+        for (const [name, values] of [["positions", Model.POSITIONS], ["activation", Model.ACTIVATIONS], ["tie", ["all", "decoder", "none"]]])
+            if (!values.includes(shape[name]))
+                throw new EngineError(`the engine in the page does not know model.${name} = ${shape[name]}`);
+        return shape;
+    }
+
+    readTokenizer(files) {
+        const {config, files: names, specials = {}} = Model.json(files, "tokenizer.json");
+        if (config.kind === "words" || config.punctuation)
+            throw new EngineError(`the engine in the page has no tokenizer ${config.punctuation ? "that normalises punctuation" : config.kind}`);
+        const ids = [specials.pad ?? 0, specials.start ?? 1, specials.end ?? 2, specials.unknown ?? 3];
+        const open = (side) => {
+            const stem = `tokenizer.${side}.spm` in names ? `tokenizer.${side}` : "tokenizer";
+            const list = config.kind === "mapped" ? Model.file(files, `${stem}.vocab.json`) : new Uint8Array(0);
+            return new Vocabulary(this.instance, config.kind, Model.file(files, `${stem}.spm`), list, ids);
+        };
+        this.source = open("source");
+        this.target = "tokenizer.target.spm" in names ? open("target") : this.source;
+    }
+
+    readWeights(files, dtype) {
+        const bytes = Model.file(files, "model.safetensors"), {instance} = this;
+        const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+        const length = bytes.length < 8 ? Infinity : Number(view.getBigUint64(0, true));
+        if (8 + length > bytes.length) throw new EngineError("model.safetensors is cut or damaged");
+        const {__metadata__, ...header} = Model.json({"model.safetensors": bytes.subarray(8, 8 + length)}, "model.safetensors");
+        for (const [name, {shape, dtype, data_offsets}] of Object.entries(header)) {
+            const [, width] = Model.STORED[dtype] ?? [], [begin, end] = data_offsets ?? [];
+            const count = Array.isArray(shape) ? shape.reduce((a, b) => a * b, 1) : NaN;
+            if (!(begin >= 0) || end - begin !== count * width || 8 + length + end > bytes.length)
+                throw new EngineError(`model.safetensors: ${name} is damaged`);
+        }
+        const names = Object.keys(header).filter((name) => !name.endsWith(".scale"));
+        const quantised = names.some((name) => header[name].dtype === "I8");
+        this.dtype = dtype === "auto" ? (quantised ? "int8" : "float32") : dtype;
+        const type = Model.TYPES.indexOf(this.dtype);
+        if (type < 0) throw new EngineError(`dtype = ${dtype}: use auto or ${Model.TYPES.join(", ")}`);
+        const start = instance.place(bytes) + 8 + length; // the embeddings stay there
+        const ROW = 40, table = new DataView(new ArrayBuffer(ROW * names.length));
+        const texts = names.map((name) => instance.place(new TextEncoder().encode(name + "\0")));
+        names.forEach((name, i) => {
+            const {shape: [rows, columns = 1], dtype, data_offsets: [begin]} = header[name], scale = header[name + ".scale"];
+            if (dtype === "I8" && !(scale?.dtype === "F32" && scale.shape.length === 1 && scale.shape[0] === rows))
+                throw new EngineError(`model.safetensors: ${name} is int8 without a scale for each of its ${rows} rows`);
+            table.setUint32(i * ROW, texts[i], true);
+            table.setUint32(i * ROW + 4, start + begin, true);
+            table.setUint32(i * ROW + 8, dtype === "I8" ? start + scale.data_offsets[0] : 0, true);
+            table.setBigInt64(i * ROW + 16, BigInt(rows), true);
+            table.setBigInt64(i * ROW + 24, BigInt(columns), true);
+            table.setInt32(i * ROW + 32, Model.STORED[dtype][0], true);
+        });
+        const engine = instance.opened([this.shapeNumbers(), new Uint8Array(table.buffer)], (shape, weights, message, size) =>
+            instance.calls.dragoman_open(shape, weights, BigInt(names.length), type, 0, 0, message, BigInt(size)));
+        for (const text of texts) instance.calls.dragoman_release(text);
+        this.engine = engine;
+    }
+
+    /** `Shape` of cpp/shape.h. */
+    shapeNumbers() {
+        const s = this.shape, numbers = Int32Array.of(
+            s.source_vocab, s.target_vocab, s.d_model, s.d_ff, s.heads, s.kv_heads ?? s.heads, s.encoder_layers,
+            s.decoder_layers, s.pad_id, s.start_id, s.end_id, ["all", "decoder", "none"].indexOf(s.tie),
+            Model.POSITIONS.indexOf(s.positions), Model.ACTIVATIONS.indexOf(s.activation),
+            Math.min(s.window ?? 0, 2 ** 30), s.architecture === "ssru", s.norm === "pre", s.norm_kind === "rms",
+            s.final_norm, s.embedding_scale, s.attention_bias, s.output_bias, 0);
+        new Float32Array(numbers.buffer)[numbers.length - 1] = s.norm_epsilon;
+        return numbers;
+    }
+
+    /** A request as `dragoman_submit` of cpp/api.cpp reads it: whole numbers and three fractions. */
+    request(number, source, options) {
+        const o = {size: 4, length_penalty: 0.6, normalization: "gnmt", n_best: 1, stop: "full", banned: [], renormalize: false,
+            ...this.generation};
+        const size = options.beam ?? o.size, best = options.nBest ?? Math.min(o.n_best, size);
+        const stop = Model.STOPS.indexOf(options.stop ?? o.stop);
+        const normalization = Model.NORMALIZATIONS.indexOf(options.normalization ?? o.normalization);
+        const {prefixIds: prefix = [], minimumLength: minimum = 0, noRepeatNgram: ngram = 0, maxExtraTokens: extra = 50} = options;
+        for (const [what, value, least, most] of [["beam", size, 1, 1000], ["nBest", best, 1, size], ["maxExtraTokens", extra, 0, 1e5],
+            ["minimumLength", minimum, 0, 1e5], ["noRepeatNgram", ngram, 0, 2 ** 30]])
+            if (!Number.isInteger(value) || value < least || value > most)
+                throw new EngineError(`${what} = ${value}: it must be a whole number from ${least} to ${most}`);
+        if (stop < 0 || normalization < 0)
+            throw new EngineError(`stop is one of ${Model.STOPS.join(", ")}, normalization one of ${Model.NORMALIZATIONS.join(", ")}`);
+        const {source_vocab, target_vocab, pad_id, start_id, end_id, decoder_layers, heads} = this.shape;
+        const check = (what, ids, vocab) => {
+            for (const id of ids)
+                if (!Number.isInteger(id) || id < 0 || id >= vocab) throw new EngineError(`${what}: ${id} is no id below ${vocab}`);
+        };
+        const banned = [...o.banned, ...(options.banned ?? [])];
+        check("source", source, source_vocab);
+        check("prefix", prefix, target_vocab);
+        check("banned", banned, target_vocab);
+        const never = [...new Set([pad_id, start_id, ...banned])].filter((id) => id !== end_id).sort((a, b) => a - b);
+        const match = /^(\d+)(?:\.(\d+))?$/.exec(options.attention ?? "0"), [layer, head] = [Number(match?.[1]) - 1, Number(match?.[2] ?? 0) - 1];
+        if (!match || layer >= decoder_layers || head >= heads || (options.attention && (layer < 0 || match[2] === "0")))
+            throw new EngineError(`attention = ${options.attention}: write LAYER or LAYER.HEAD, of ${decoder_layers} layers and ${heads} heads`);
+        const limit = Math.max(source.length + extra, prefix.length), ngrams = ngram ? [ngram] : [];
+        const lists = [[...source, end_id], prefix, ngrams, [], [], [], [], never, []];
+        const ruled = prefix.length || minimum || ngram ? 1 : 0;
+        return {
+            numbers: [number, 0, size, size, best, stop, normalization, 0, options.renormalize ?? o.renormalize ? 1 : 0, limit, minimum,
+                layer, layer < 0 ? -1 : head, ruled, -1, ...lists.map((list) => list.length), -1, ...lists.flat()],
+            fractions: [options.lengthPenalty ?? o.length_penalty, 1, 1],
+        };
+    }
+
+    /**
+     * Translate token ids. Yields [place, hypotheses] as they are finished, and null now and then, so that the caller
+     * can look at its messages.
+     */
+    *search(sources, options) {
+        const {calls} = this.instance, requests = [], MOST = 1024n, MILLISECONDS = 20;
+        for (const [number, source] of sources.entries()) {
+            const request = this.request(number, source, {...options, prefixIds: options.prefixIds?.[number]});
+            if (source.length) requests.push(request);
+            else yield [number, [{ids: [], score: 0, logp: 0, tokenLogp: [], truncated: false, attention: []}]];
+        }
+        requests.sort((a, b) => b.numbers[15] - a.numbers[15]); // the longest first, as the native engine does
+        const session = calls.dragoman_begin(this.engine, BigInt(options.batchTokens ?? 4096));
+        let left = requests.length;
+        try {
+            this.instance.with([Int32Array.from(requests.flatMap((one) => one.numbers)),
+                Float64Array.from(requests.flatMap((one) => one.fractions))],
+            (numbers, fractions) => calls.dragoman_submit(session, BigInt(requests.length), numbers, fractions));
+            while (left) {
+                const collected = calls.dragoman_collect(session, MOST, MILLISECONDS);
+                const answers = this.answers(collected, sources);
+                calls.dragoman_free(collected);
+                left -= answers.length;
+                yield* answers;
+                yield null;
+            }
+        } catch (error) {
+            this.instance.broken ||= error instanceof WebAssembly.RuntimeError;
+            throw error;
+        } finally {
+            if (!this.instance.broken) calls.dragoman_end(session);
+        }
+    }
+
+    /** Read `Collected` of cpp/api.cpp. */
+    answers(collected, sources) {
+        const {buffer} = this.instance.calls.memory, {view} = this.instance;
+        const count = (at) => Number(view.getBigInt64(collected + at, true)), place = (at) => view.getUint32(collected + at, true);
+        const numbers = new Int32Array(buffer, place(8), count(24)), fractions = new Float32Array(buffer, place(12), count(32));
+        const scores = new Float64Array(buffer, place(16), count(40)), answers = [];
+        for (let i = 0, n = 0, f = 0, s = 0; i < count(0); i++) {
+            const [number, failed, hypotheses] = numbers.subarray(n, n + 3), found = [];
+            n += 3;
+            if (failed >= 0) throw new EngineError(`the model gives no probabilities after ${failed} tokens: its weights are damaged`);
+            if (!hypotheses) throw new EngineError("the model gives every translation of a sentence probability 0");
+            for (let h = 0; h < hypotheses; h++) {
+                const [length, truncated, weights] = numbers.subarray(n, n + 3), width = sources[number].length + 1;
+                const ids = Array.from(numbers.subarray(n + 3, (n += 3 + length)));
+                const tokenLogp = Array.from(fractions.subarray(f, (f += length + 1)));
+                const attention = Array.from({length: weights / width}, (_, row) => Array.from(fractions.subarray(f + row * width, f + (row + 1) * width)));
+                f += weights;
+                found.push({ids, score: scores[s], logp: scores[s + 1], tokenLogp, truncated: Boolean(truncated), attention});
+                s += 2;
+            }
+            answers.push([number, found]);
+        }
+        return answers;
+    }
+
+    /**
+     * What the model computes for a source and a target, with changes (cpp/trace.h).
+     *
+     * @param {number[]} source ids, as `target` without start and end
+     * @param {Change[]} changes
+     * @returns {Record<string, {shape: number[], values: Float32Array}>}
+     */
+    trace(source, target, changes) {
+        const STACKS = ["encoder", "decoder", "cross"];
+        const WHAT = ["without", "shift", "no_positions", "base", "unscaled", "no_residual", "no_mask", "embedding", "weights"];
+        const {calls} = this.instance, ROW = 8, values = changes.flatMap((one) => Array.from(one.values ?? []));
+        const table = new Int32Array(ROW * changes.length), numbers = new Float32Array(table.buffer);
+        let first = 0;
+        for (const [i, one] of changes.entries()) {
+            const {stack = "encoder", layer = -1, head = -1, place = -1, number = 0} = one, count = one.values?.length ?? 0;
+            if (!WHAT.includes(one.what) || !STACKS.includes(stack))
+                throw new EngineError(`${one.what} in ${stack} is no intervention: use one of ${WHAT.join(", ")}`);
+            table.set([WHAT.indexOf(one.what), STACKS.indexOf(stack), layer, head, place, first, count], ROW * i);
+            numbers[ROW * i + 7] = number;
+            first += count;
+        }
+        const trace = this.instance.opened(
+            [Int32Array.from(source), Int32Array.from(target), table, Float32Array.from(values)],
+            (from, to, list, all, message, size) => calls.dragoman_trace(
+                this.engine, from, source.length, to, target.length, list, changes.length, all, values.length, message, size));
+        try {
+            const at = calls.dragoman_trace_numbers(trace), {buffer} = calls.memory;
+            return Object.fromEntries(JSON.parse(this.instance.message(calls.dragoman_trace_directory(trace))).map(
+                ({name, shape, first}) => {
+                    const count = shape.reduce((a, b) => a * b, 1);
+                    return [name, {shape, values: new Float32Array(buffer, at + 4 * first, count).slice()}];
+                }));
+        } finally {
+            calls.dragoman_trace_free(trace);
+        }
+    }
+
+    /** Translate lines: the ids of each, and the words of its translations. */
+    *translate(texts, options) {
+        const MOST = options.maxSourceTokens ?? 4096;
+        const encode = (text) => this.source.encode(options.to && text ? `>>${options.to}<< ${text}` : text);
+        const sources = texts.map((text) => encode(text.trim()).slice(0, MOST));
+        const prefixes = [options.prefix ?? ""].flat();
+        if (prefixes.length > 1 && prefixes.length !== texts.length)
+            throw new EngineError(`${prefixes.length} prefixes for ${texts.length} texts`);
+        const prefixIds = texts.map((_, i) => this.target.encode((prefixes[i] ?? prefixes[0]).trim()));
+        for (const answer of this.search(sources, {...options, prefixIds})) {
+            if (!answer) { yield null; continue; }
+            const [number, hypotheses] = answer;
+            yield [number, hypotheses.map((one) => ({
+                text: this.target.decode(one.ids), source: sources[number], ...one,
+            }))];
+        }
+    }
+}
+
+/** Answer the messages of `Remote`, in a worker. */
+function serve(port) {
+    const stopped = new Set(), turn = new MessageChannel(), waiting = [];
+    turn.port1.onmessage = () => waiting.shift()();
+    turn.port1.unref?.(); // Node may end
+    // Let messages in: a timer would wait 4 ms in a browser, and Node handles those of one channel first.
+    const messages = () => new Promise((resolve) => {
+        if (typeof setImmediate === "function") return setImmediate(resolve);
+        waiting.push(resolve);
+        turn.port2.postMessage(0);
+    });
+    let model;
+    const work = async (id, call, args) => {
+        if (call === "load") {
+            model = await Model.load(...args, (progress) => port.postMessage({id, progress}));
+            const {shape, generation, languages, dtype} = model;
+            return {shape, generation, languages, dtype};
+        }
+        if (!model || model.instance.broken) throw new EngineError("the engine has failed before: load the model again");
+        if (call === "encode" || call === "decode" || call === "pieces") return model[args[0]][call](args[1]);
+        if (call === "trace") return model.trace(...args);
+        for (const answer of model[call](...args)) {
+            if (answer) port.postMessage({id, answer});
+            else await messages();
+            if (stopped.delete(id)) throw new DOMException("stopped", "AbortError");
+        }
+    };
+    port.onmessage = async ({data: {id, call, args}}) => {
+        if (call === "stop") return stopped.add(id);
+        try {
+            port.postMessage({id, result: await work(id, call, args)});
+        } catch (error) {
+            port.postMessage({id, error: {name: error.name, message: error.message}});
+        }
+        stopped.delete(id);
+    };
+}
+
+const IN_WORKER = [EngineError, Instance, Vocabulary, Model, serve];
+
+/** One model behind a port. */
+class Remote {
+    constructor(worker) {
+        this.calls = new Map();
+        this.next = 0;
+        if (worker) {
+            const source = IN_WORKER.map(String).join("\n") + "\nserve(self);";
+            const address = URL.createObjectURL(new Blob([source], {type: "text/javascript"}));
+            this.port = this.worker = new Worker(address);
+            URL.revokeObjectURL(address);
+            this.worker.onerror = (event) => this.fail(new EngineError(`the worker failed: ${event.message ?? "it did not start"}`));
+        } else {
+            const {port1, port2} = new MessageChannel();
+            serve(port2);
+            this.port = port1;
+            this.other = port2;
+        }
+        this.port.onmessage = ({data}) => this.receive(data);
+    }
+
+    receive({id, progress, answer, result, error}) {
+        const call = this.calls.get(id);
+        if (!call) return;
+        if (progress) return call.each?.(progress);
+        if (answer) return call.each?.(answer);
+        this.calls.delete(id);
+        if (!error) return call.resolve(result);
+        const failure = error.name === "AbortError" ? new DOMException(error.message, error.name) : new EngineError(error.message);
+        call.reject(failure);
+    }
+
+    fail(error) {
+        for (const call of this.calls.values()) call.reject(error);
+        this.calls.clear();
+    }
+
+    call(call, args, each, signal) {
+        const id = this.next++;
+        return new Promise((resolve, reject) => {
+            this.calls.set(id, {resolve, reject, each});
+            this.port.postMessage({id, call, args});
+            const stop = () => this.port.postMessage({id, call: "stop"});
+            if (signal?.aborted) stop();
+            signal?.addEventListener("abort", stop, {once: true});
+        });
+    }
+
+    close() {
+        this.fail(new DOMException("closed", "AbortError"));
+        this.worker?.terminate();
+        this.port.close?.();
+        this.other?.close();
+    }
+}
+
+/**
+ * A translation.
+ *
+ * @typedef {object} Hypothesis
+ * @property {string} text
+ * @property {number[]} ids of its tokens, without the end
+ * @property {number[]} source ids of the text, without the end
+ * @property {number} score log-probability divided by the length penalty
+ * @property {number} logp
+ * @property {number[]} tokenLogp of each token and of the end
+ * @property {boolean} truncated whether it reached its limit of tokens
+ * @property {number[][]} attention of each token and of the end to each token of the source and its end, if asked for
+ *
+ * Options of a search. What is left out is as in the model's generation.json.
+ *
+ * @typedef {object} Options
+ * @property {number} [beam] width; 1 is greedy search
+ * @property {number} [nBest] translations of each text, the best first
+ * @property {number} [lengthPenalty]
+ * @property {"gnmt" | "power"} [normalization]
+ * @property {"full" | "patient" | "shrinking" | "exact"} [stop] when a search ends
+ * @property {string | string[]} [prefix] the beginning of each translation, or of all
+ * @property {string} [attention] LAYER or LAYER.HEAD, counted from 1
+ * @property {number} [minimumLength] @property {number} [noRepeatNgram] @property {number} [maxExtraTokens]
+ * @property {number[]} [banned] ids that are never generated
+ * @property {boolean} [renormalize]
+ * @property {string} [to] target language, for a model of several
+ * @property {AbortSignal} [signal] stops the search; the promise is rejected with an AbortError
+ * @property {(place: number, translations: Hypothesis[]) => void} [each] is called as soon as a text is finished
+ *
+ * An intervention in a trace. Layers, heads and places count from 0; left out, all of them.
+ *
+ * @typedef {object} Change
+ * @property {"without" | "shift" | "no_positions" | "base" | "unscaled" | "no_residual" | "no_mask" | "embedding" | "weights"} what
+ * @property {"encoder" | "decoder" | "cross"} [stack]
+ * @property {number} [layer] @property {number} [head] @property {number} [place] @property {number} [number]
+ * @property {number[]} [values]
+ */
+
+/** A model that translates. Made by `load`. */
+export class Translator {
+    /** @param {Remote[]} remotes @param {object} about */
+    constructor(remotes, about) {
+        this.remotes = remotes;
+        /** The options of the model in config.json, with defaults. */
+        this.shape = about.shape;
+        /** The search in generation.json. */
+        this.generation = about.generation;
+        [this.sourceLanguage, this.targetLanguage] = about.languages;
+        /** float32, bfloat16 or int8 */
+        this.dtype = about.dtype;
+    }
+
+    /**
+     * @param {string[]} texts each a sentence or a line
+     * @param {Options} [options]
+     * @returns {Promise<Hypothesis[][]>} the translations of each text, the best first
+     */
+    translate(texts, options = {}) { return this.#spread("translate", texts, options, ["prefix"]); }
+
+    /**
+     * The same for token ids, which are those of `encode`. `options.prefixIds` has the ids of each prefix.
+     *
+     * @param {number[][]} sources
+     * @param {Options & {prefixIds?: number[][]}} [options]
+     * @returns {Promise<Omit<Hypothesis, "text" | "source">[][]>}
+     */
+    search(sources, options = {}) { return this.#spread("search", sources, options, ["prefixIds"]); }
+
+    /** @returns {Promise<number[]>} ids of a text. `side`: the vocabulary, "source" or "target". */
+    encode(text, side = "source") { return this.remotes[0].call("encode", [side, text]); }
+
+    /** @returns {Promise<string>} */
+    decode(ids, side = "target") { return this.remotes[0].call("decode", [side, ids]); }
+
+    /** @returns {Promise<string[]>} ▁ is a space */
+    pieces(ids, side = "target") { return this.remotes[0].call("pieces", [side, ids]); }
+
+    /**
+     * Every intermediate result of the model for a source and a target, by name. Its names are those of the modules in
+     * models/transformer.py, with .queries, .keys, .values, .logits, .weights and .heads for attention.
+     *
+     * @param {number[]} source ids, as `target` without start and end
+     * @param {number[]} target
+     * @param {Change[]} [changes]
+     * @returns {Promise<Record<string, {shape: number[], values: Float32Array}>>}
+     */
+    trace(source, target, changes = []) { return this.remotes[0].call("trace", [source, target, changes]); }
+
+    /** End the workers. What still runs is rejected with an AbortError. */
+    close() { for (const remote of this.remotes) remote.close(); }
+
+    /** Each worker takes every n-th text. `perText` names options with a value for each text. */
+    async #spread(call, texts, {signal, each, ...options}, perText) {
+        const found = new Array(texts.length), n = Math.min(this.remotes.length, texts.length);
+        await Promise.all(this.remotes.slice(0, n).map((remote, first) => {
+            const own = (list) => list.filter((_, place) => place % n === first), part = {...options};
+            for (const name of perText) if (options[name]?.length === texts.length && Array.isArray(options[name])) part[name] = own(options[name]);
+            return remote.call(call, [own(texts), part], ([number, translations]) => {
+                const place = number * n + first;
+                found[place] = translations;
+                each?.(place, translations);
+            }, signal);
+        }));
+        return found;
+    }
+}
+
+/** Whether this browser runs engine.wasm: it needs WebAssembly with SIMD, which all browsers have since 2023. */
+export function supported() {
+    // () -> v128: i32.const 0, i8x16.splat
+    return typeof WebAssembly === "object" && WebAssembly.validate(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123,
+        3, 2, 1, 0, 10, 8, 1, 6, 0, 65, 0, 253, 15, 11));
+}
+
+/**
+ * Load a model.
+ *
+ * @param {Record<string, Uint8Array>} files the files of a model folder by name: config.json, generation.json,
+ *     tokenizer.json, model.safetensors and tokenizer.spm (and what else tokenizer.json names)
+ * @param {object} options
+ * @param {Uint8Array | WebAssembly.Module} options.wasm engine.wasm
+ * @param {"auto" | "float32" | "bfloat16" | "int8"} [options.dtype] auto: int8 if the weights are, else float32
+ * @param {number} [options.threads] workers, each with a copy of the model; more than one speed up lists of texts
+ * @param {boolean} [options.worker] false: translate in this thread, as in Node, or in a worker of your own
+ * @param {(progress: {stage: string, share: number}) => void} [options.progress] share is from 0 to 1
+ * @returns {Promise<Translator>} rejected with an EngineError for a model that cannot be used
+ */
+export async function load(files, {wasm, dtype = "auto", threads = 1, worker = typeof Worker === "function", progress = () => {}}) {
+    if (!supported()) throw new EngineError("this browser lacks WebAssembly with SIMD: use a version from 2023 or later");
+    const module = wasm instanceof WebAssembly.Module ? wasm : await WebAssembly.compile(wasm);
+    const remotes = Array.from({length: worker ? threads : 1}, () => new Remote(worker));
+    try {
+        const [about] = await Promise.all(remotes.map((remote, i) => remote.call("load", [files, {wasm: module, dtype}], i ? undefined : progress)));
+        return new Translator(remotes, about);
+    } catch (error) {
+        for (const remote of remotes) remote.close();
+        throw error;
+    }
+}
