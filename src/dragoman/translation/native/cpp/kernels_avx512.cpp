@@ -19,6 +19,7 @@ namespace {
 
 #include "kernels.inl"
 #include "products.inl"
+#include "bytes.inl"
 #include "table.inl"
 
 }  // namespace

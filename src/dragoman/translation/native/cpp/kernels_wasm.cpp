@@ -63,6 +63,7 @@ inline Int add_products(Int sum, Int w, Int x) {
 
 #include "kernels.inl"
 #include "products.inl"
+#include "bytes.inl"
 #include "table.inl"
 
 }  // namespace

@@ -1,14 +1,4 @@
-// The table of a set of instructions that has every loop of kernels.inl and every product of products.inl.
-// It needs one more operation: add_products(sum, w, x), the sum with the products of the bytes of w and x.
-
-struct DotInt8 {
-    static constexpr int REGISTERS = OFFSET ? SUMS : SUMS * 2 / 3;
-    typedef Int Sum;
-    static Sum add(Sum sum, Int w, Int x) { return add_products(sum, w, x); }
-    static Float finish(Sum sum, const Packed& w, const Input& input, int64_t row, int64_t output) {
-        return scale_sums(sum, w, input, row, output);
-    }
-};
+// The table of a set of instructions that has every loop of kernels.inl and a Dot for every type.
 
 void product(const Packed& w, const Input& input, int64_t rows, int64_t first, int64_t last, float* out,
              int64_t stride) {
