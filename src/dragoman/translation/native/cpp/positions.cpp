@@ -8,13 +8,13 @@ namespace {
 
 constexpr int64_t BLOCK = 256;
 
-void sinusoids(Positions layout, int64_t width, int64_t position, float* out) {
+void sinusoids(Positions layout, int64_t width, double base, int64_t position, float* out) {
     const bool t2t = layout == Positions::sinusoidal_t2t, paper = layout == Positions::sinusoidal;
     const int64_t pairs = t2t ? width / 2 : (width + 1) / 2;
     const double slowest = t2t ? std::max<int64_t>(width / 2 - 1, 1) : width / 2.0;
     std::fill(out, out + width, 0.0f);  // t2t: 0 in a column left over
     for (int64_t i = 0; i < pairs; i++) {
-        const double angle = position * std::pow(10000.0, -i / slowest);
+        const double angle = position * std::pow(base, -i / slowest);
         const int64_t sine = paper ? 2 * i : i, cosine = paper ? 2 * i + 1 : pairs + i;
         if (sine < width) out[sine] = float(std::sin(angle));
         if (cosine < width) out[cosine] = float(std::cos(angle));
@@ -50,17 +50,17 @@ const float* Sinusoids::row(int64_t position) {
     while (int64_t(blocks_.size()) * BLOCK <= position) {
         std::vector<float> block(BLOCK * width_);
         const int64_t first = int64_t(blocks_.size()) * BLOCK;
-        for (int64_t i = 0; i < BLOCK; i++) sinusoids(layout_, width_, first + i, block.data() + i * width_);
+        for (int64_t i = 0; i < BLOCK; i++) sinusoids(layout_, width_, base_, first + i, block.data() + i * width_);
         blocks_.push_back(std::move(block));
     }
     return blocks_[position / BLOCK].data() + position % BLOCK * width_;
 }
 
-PositionalEncoding::PositionalEncoding(const Model& model)
+PositionalEncoding::PositionalEncoding(const Model& model, double base)
     : model_(model),
       kind_(model.shape.positions),
-      sinusoids_(kind_, model.shape.width),
-      angles_(Positions::sinusoidal, model.shape.head()) {
+      sinusoids_(kind_, model.shape.width, base),
+      angles_(Positions::sinusoidal, model.shape.head(), base) {
     if (kind_ == Positions::alibi) slopes_ = alibi_slopes(model.shape.heads);
 }
 

@@ -16,19 +16,20 @@ constexpr int64_t T5_BUCKETS = 32;
 // The rows of a sinusoidal table, computed when they are first needed. Each thread has its own.
 class Sinusoids {
   public:
-    Sinusoids(Positions layout, int64_t width) : layout_(layout), width_(width) {}
+    Sinusoids(Positions layout, int64_t width, double base) : layout_(layout), width_(width), base_(base) {}
     const float* row(int64_t position);
 
   private:
     Positions layout_;
     int64_t width_;
+    double base_;
     std::vector<std::vector<float>> blocks_;  // of 256 rows; they never move
 };
 
 // Changes embeddings at a position, and queries and keys and attention by distance.
 class PositionalEncoding {
   public:
-    explicit PositionalEncoding(const Model& model);
+    explicit PositionalEncoding(const Model& model, double base = 10000.0);
 
     // Add to, or overwrite a part of, the embedding at `position` of a sentence with `source` source tokens.
     void embed(float* x, int64_t position, int64_t source);
