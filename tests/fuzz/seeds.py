@@ -35,9 +35,10 @@ def tokenizer() -> Iterator[bytes]:
 
 def trained(kind: str, **options: object) -> bytes:
     """A SentencePiece model of a few kilobytes, without a table of characters."""
+    size = 300 if "byte_fallback" in options else 45
     writer = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(_LINES * 5), model_writer=writer, model_type=kind, vocab_size=45,
+        sentence_iterator=iter(_LINES * 5), model_writer=writer, model_type=kind, vocab_size=size,
         hard_vocab_limit=False, normalization_rule_name="identity", num_threads=1, minloglevel=2,
         pad_id=0, bos_id=1, eos_id=2, unk_id=3, **options,
     )  # fmt: skip
