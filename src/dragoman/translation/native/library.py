@@ -119,7 +119,7 @@ def open_engine(
     table = _table(weights, where)
     message = ctypes.create_string_buffer(_MESSAGE)
     handle: int | None = functions().dragoman_open(
-        ctypes.byref(_shape(config)), table, len(table), TYPES.index(dtype), weights.mapped, threads,
+        ctypes.byref(_shape(config, where)), table, len(table), TYPES.index(dtype), weights.mapped, threads,
         message, _MESSAGE,
     )  # fmt: skip
     if handle is None:
@@ -176,8 +176,9 @@ def _table(weights: PlacedWeights, where: str) -> ctypes.Array[_Weight]:
     )
 
 
-def _shape(config: TransformerConfig | SSRUConfig) -> _Shape:
-    return _Shape(
+def _shape(config: TransformerConfig | SSRUConfig, where: str) -> _Shape:
+    """Raises ModelError for a size that a 32-bit number does not hold: ctypes would cut it."""
+    numbers: dict[str, float] = dict(
         source_vocab=config.source_vocab,
         target_vocab=config.target_vocab,
         width=config.d_model,
@@ -202,6 +203,9 @@ def _shape(config: TransformerConfig | SSRUConfig) -> _Shape:
         output_bias=config.output_bias,
         epsilon=config.norm_epsilon,
     )
+    if (most := max(numbers.values())) >= 2**31:
+        raise ModelError(f"{where}: a model of size {most:,}", hint="config.json is damaged: restore it")
+    return _Shape(**numbers)
 
 
 def _weight(name: str, one: Placed, weights: Mapping[str, Placed], where: str) -> _Weight:
