@@ -16,7 +16,8 @@ from tests.fuzz import seeds
 HERE = Path(__file__).parent
 CODE = Path(build.__file__).parent / "cpp"
 _SANITIZE = "-fsanitize=address,undefined"
-_FLAGS = ("-O1", "-g", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all")
+_FLAGS = ("-fno-omit-frame-pointer", "-fno-sanitize-recover=all")
+_FUZZED = ("-O1", "-g", "-fsanitize=fuzzer-no-link")  # without a fuzzer, the compiler's time counts: -O0
 _LIMITS = ("-timeout=20", "-rss_limit_mb=2000", "-malloc_limit_mb=1000", "-len_control=0", "-seed=1", "-print_final_stats=1")
 
 
@@ -31,8 +32,8 @@ def library(command: Sequence[str], *flags: str) -> Path:
 
 def program(name: str, command: Sequence[str], folder: Path, *, fuzzer: bool) -> Path:
     """Return a program around `NAME_fuzzer.cpp`: libFuzzer's, which needs clang, or `replay.cpp`."""
-    flags = [_SANITIZE + ",fuzzer"] if fuzzer else [_SANITIZE, str(HERE / "replay.cpp")]
-    engine, out = library(command, *(["-fsanitize=fuzzer-no-link"] if fuzzer else [])), folder / name
+    flags = ["-O1", _SANITIZE + ",fuzzer"] if fuzzer else ["-O0", _SANITIZE, str(HERE / "replay.cpp")]
+    engine, out = library(command, *(_FUZZED if fuzzer else ("-O0",))), folder / name
     subprocess.run(
         [*command, "-std=c++17", "-pthread", *_FLAGS, *flags, f"-I{CODE}", str(HERE / f"{name}_fuzzer.cpp"), str(engine),
          f"-Wl,-rpath,{engine.parent}", "-o", str(out)],
