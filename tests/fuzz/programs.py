@@ -18,11 +18,18 @@ CODE = Path(build.__file__).parent / "cpp"
 _SANITIZE = "-fsanitize=address,undefined"
 _FLAGS = ("-fno-omit-frame-pointer", "-fno-sanitize-recover=all")
 _FUZZED = ("-O1", "-g", "-fsanitize=fuzzer-no-link")  # without a fuzzer, the compiler's time counts: -O0
-_LIMITS = ("-timeout=20", "-rss_limit_mb=2000", "-malloc_limit_mb=1000", "-len_control=0", "-seed=1", "-print_final_stats=1")
+_LIMITS = (
+    "-timeout=20",
+    "-rss_limit_mb=2000",
+    "-malloc_limit_mb=1000",
+    "-len_control=0",
+    "-seed=1",
+    "-print_final_stats=1",
+)
 
 
 def library(command: Sequence[str], *flags: str) -> Path:
-    """Return the engine's library with the sanitizers. The first call takes minutes; it stays in the cache."""
+    """Return the engine's library with the sanitizers. Compiled once into the cache, perhaps for minutes."""
     sources = replace(build.program((*_FLAGS, _SANITIZE, *flags)), name="sanitized")
     path = compiler.cached(command, sources)
     if not path.exists():
@@ -35,10 +42,21 @@ def program(name: str, command: Sequence[str], folder: Path, *, fuzzer: bool) ->
     flags = ["-O1", _SANITIZE + ",fuzzer"] if fuzzer else ["-O0", _SANITIZE, str(HERE / "replay.cpp")]
     engine, out = library(command, *(_FUZZED if fuzzer else ("-O0",))), folder / name
     subprocess.run(
-        [*command, "-std=c++17", "-pthread", *_FLAGS, *flags, f"-I{CODE}", str(HERE / f"{name}_fuzzer.cpp"), str(engine),
-         f"-Wl,-rpath,{engine.parent}", "-o", str(out)],
+        [
+            *command,
+            "-std=c++17",
+            "-pthread",
+            *_FLAGS,
+            *flags,
+            f"-I{CODE}",
+            str(HERE / f"{name}_fuzzer.cpp"),
+            str(engine),
+            f"-Wl,-rpath,{engine.parent}",
+            "-o",
+            str(out),
+        ],
         check=True,
-    )  # fmt: skip
+    )
     return out
 
 
@@ -54,10 +72,19 @@ def fuzz(name: str, folder: Path, *, seconds: int, keep: Path) -> str:
     for number, data in enumerate(seeds.ALL[name]()):
         (corpus / f"seed-{number}").write_bytes(data)
     run = subprocess.run(
-        [str(program(name, ["clang++"], folder, fuzzer=True)), *_LIMITS, f"-max_total_time={seconds}", "-max_len=8000",
-         f"-artifact_prefix={keep}/{name}-", str(corpus)],
-        capture_output=True, text=True, errors="replace", check=False,
-    )  # fmt: skip
+        [
+            str(program(name, ["clang++"], folder, fuzzer=True)),
+            *_LIMITS,
+            f"-max_total_time={seconds}",
+            "-max_len=8000",
+            f"-artifact_prefix={keep}/{name}-",
+            str(corpus),
+        ],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
     if run.returncode:
         raise subprocess.CalledProcessError(run.returncode, name, stderr=run.stderr)
     return run.stderr

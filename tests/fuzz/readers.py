@@ -1,4 +1,4 @@
-"""Fuzz the readers of model files that come from strangers: `python -m tests.fuzz.readers TARGET --seconds 60`.
+"""Fuzz the readers of model files of strangers: `python -m tests.fuzz.readers TARGET --seconds 60`.
 
 A target is one file of a model folder; the other files stay as they are. Whatever the file holds, the reader
 may only return or raise a DragomanError with a hint, soon. Atheris guides the search by coverage. Where it is
@@ -34,7 +34,27 @@ SAVED = Path(__file__).parents[1] / "saved/0.1/transformer"
 LONGEST = 20_000  # bytes of an input
 SECONDS = 20  # for one input
 MEMORY = 3_000_000_000  # bytes of data of the process, PyTorch included
-HUGE = (0, -1, 1, 2**31, 2**63, 2**64 + 61, 10**30, 10**400, 1e308, 1e999, -1e999, float("nan"), "9" * 5000, None, [], {}, True, "", "\ud800")
+HUGE: tuple[object, ...] = (
+    0,
+    -1,
+    1,
+    2**31,
+    2**63,
+    2**64 + 61,
+    10**30,
+    10**400,
+    1e308,
+    1e999,
+    -1e999,
+    float("nan"),
+    "9" * 5000,
+    None,
+    [],
+    {},
+    True,
+    "",
+    "\ud800",
+)
 
 
 class Wrong(Exception):
@@ -108,10 +128,8 @@ def _tokenizer(kind: str, folder: Path) -> None:
         vocabulary = words.train(lines, vocab_size=30)
         Tokenizer(config, vocabulary, vocabulary).save(folder)
         return
-    from tests.text.marian import marian
-
     from dragoman.text.tokenizers.mapped import Mapped
-    from tests.text.marian import SPECIALS
+    from tests.text.marian import SPECIALS, marian
 
     both = marian()
     names = both.vocabularies[0].pieces(range(both.source_size))
@@ -131,10 +149,15 @@ def _cut(folder: Path) -> None:
 def _adapter(folder: Path) -> None:
     digest = "sha256:" + "0" * 64
     table = {
-        "format_version": 1, "base": digest, "base_name": "base", "weights": digest, "name": "a",
-        "source_language": "en", "target_language": "de",
+        "format_version": 1,
+        "base": digest,
+        "base_name": "base",
+        "weights": digest,
+        "name": "a",
+        "source_language": "en",
+        "target_language": "de",
         "shape": {"rank": 2, "alpha": 4.0, "on": ["attention"]},
-    }  # fmt: skip
+    }
     (folder / "adapter.json").write_text(json.dumps(table))
 
 
@@ -149,14 +172,6 @@ def _optional(folder: Path, name: str, content: bytes) -> None:
     (folder / name).write_bytes(content)
 
 
-def _shortlist(folder: Path) -> None:
-    from dragoman.translation.folder.config import read_config
-    from dragoman.translation.folder.shortlist import make_shortlist
-
-    del read_config, make_shortlist
-    _own(folder)
-
-
 # ---- other programs' ------------------------------------------------------------------------------
 
 
@@ -168,6 +183,7 @@ def _marian(folder: Path) -> None:
 
 def _marian_list(folder: Path) -> None:
     import sentencepiece
+
     from tests.interop import marian_models as models
 
     segmenter = models.vocabulary()
@@ -207,7 +223,7 @@ def _read_huggingface(folder: Path) -> None:
 
 def _archive(folder: Path, *, tar: bool = False) -> None:
     data = io.BytesIO()
-    files = {name: b"{}" * 10 for name in ("model/config.json", "model/a/b.txt")}
+    files = dict.fromkeys(("model/config.json", "model/a/b.txt"), b"{}" * 10)
     if tar:
         with tarfile.open(fileobj=data, mode="w:gz") as packed:
             for name, content in files.items():
@@ -228,16 +244,44 @@ def _open(folder: Path) -> None:
         assert folder not in inside.parents
 
 
+_RISK = (
+    b'{"format_version": 3, "weights": null, "languages": {"de": {"low_confidence": -1.5, "correction": '
+    b'{"bias": 1, "terms": {}}, "searched": {}, "given": {}}}}'
+)
 TARGETS: dict[str, Target] = {
     **{
         name: Target(make=_own, file=name, read=_translate)
         for name in ("config.json", "generation.json", "tokenizer.json", "model.safetensors")
     },
-    "digests.json": Target(make=partial(_optional, name="digests.json", content=b'{"files": {"config.json": {"bytes": 3}}}'), file="digests.json", read=_translate),
-    "risk.json": Target(make=partial(_optional, name="risk.json", content=b'{"format_version": 3, "weights": null, "languages": {"de": {"low_confidence": -1.5, "correction": {"bias": 1, "terms": {}}, "searched": {}, "given": {}}}}'), file="risk.json", read=_translate),
-    "tokenizer.spm": Target(make=_own, file="tokenizer.spm", read=_cut, seal=partial(_seal_tokenizer, "tokenizer.spm")),
-    "words.json": Target(make=partial(_tokenizer, "words"), file="tokenizer.words.json", read=_cut, seal=partial(_seal_tokenizer, "tokenizer.words.json")),
-    "vocab.json": Target(make=partial(_tokenizer, "mapped"), file="tokenizer.vocab.json", read=_cut, seal=partial(_seal_tokenizer, "tokenizer.vocab.json")),
+    "digests.json": Target(
+        make=partial(_optional, name="digests.json", content=b'{"files": {"config.json": {"bytes": 3}}}'),
+        file="digests.json",
+        read=_translate,
+    ),
+    "risk.json": Target(
+        make=partial(
+            _optional,
+            name="risk.json",
+            content=_RISK,
+        ),
+        file="risk.json",
+        read=_translate,
+    ),
+    "tokenizer.spm": Target(
+        make=_own, file="tokenizer.spm", read=_cut, seal=partial(_seal_tokenizer, "tokenizer.spm")
+    ),
+    "words.json": Target(
+        make=partial(_tokenizer, "words"),
+        file="tokenizer.words.json",
+        read=_cut,
+        seal=partial(_seal_tokenizer, "tokenizer.words.json"),
+    ),
+    "vocab.json": Target(
+        make=partial(_tokenizer, "mapped"),
+        file="tokenizer.vocab.json",
+        read=_cut,
+        seal=partial(_seal_tokenizer, "tokenizer.vocab.json"),
+    ),
     "adapter.json": Target(make=_adapter, file="adapter.json", read=_read_adapter),
     "marian/model.npz": Target(make=_marian, file="model.npz", read=_read_marian),
     "marian/decoder.yml": Target(make=_marian, file="decoder.yml", read=_read_marian),
@@ -245,9 +289,18 @@ TARGETS: dict[str, Target] = {
     "marian/vocab.yml": Target(make=_marian_list, file="vocab.yml", read=_read_marian),
     **{
         f"huggingface/{name}": Target(make=_huggingface, file=name, read=_read_huggingface)
-        for name in ("config.json", "generation_config.json", "tokenizer_config.json", "vocab.json", "source.spm", "model.safetensors")
+        for name in (
+            "config.json",
+            "generation_config.json",
+            "tokenizer_config.json",
+            "vocab.json",
+            "source.spm",
+            "model.safetensors",
+        )
     },
-    "huggingface/pytorch_model.bin": Target(make=partial(_huggingface, pickled=True), file="pytorch_model.bin", read=_read_huggingface),
+    "huggingface/pytorch_model.bin": Target(
+        make=partial(_huggingface, pickled=True), file="pytorch_model.bin", read=_read_huggingface
+    ),
     "archive.zip": Target(make=_archive, file="model.archive", read=_open),
     "archive.tar": Target(make=partial(_archive, tar=True), file="model.archive", read=_open),
 }
@@ -303,12 +356,16 @@ def mutated(data: bytes, random: Random) -> bytes:
                 del array[place : place + random.randrange(1, 50)]
             case 3:
                 number = random.choice((0, -1, 2**31 - 1, 2**32 - 1, 2**63 - 1, random.randrange(300)))
-                array[place : place + 8] = (number % 2**64).to_bytes(8, random.choice(("little", "big")))[: random.choice((2, 4, 8))]
+                array[place : place + 8] = (number % 2**64).to_bytes(8, random.choice(("little", "big")))[
+                    : random.choice((2, 4, 8))
+                ]
             case 4:
                 start = random.randrange(len(array) + 1)
                 array[place:place] = array[start : start + random.randrange(1, 200)]
             case 5:
-                array[place : place + 1] = random.choice((b"[" * 50_000, b"-", b"9" * 20, b"\x00", b"\xff" * 10, b"e999", b'"', b"{", b": &a *a"))
+                array[place : place + 1] = random.choice(
+                    (b"[" * 50_000, b"-", b"9" * 20, b"\x00", b"\xff" * 10, b"e999", b'"', b"{", b": &a *a")
+                )
     return bytes(array[: random.randrange(len(array) + 1)] if random.random() < 0.05 else array)
 
 
@@ -357,7 +414,8 @@ def main() -> int:
         if not options.plain:
             return _atheris(target, folder, seed, options)
         try:
-            print("%d inputs, %d accepted" % plain(target, folder, seconds=options.seconds))
+            count, accepted = plain(target, folder, seconds=options.seconds)
+            print(f"{count} inputs, {accepted} accepted")
         except Wrong:
             name = options.target.replace("/", "-")
             shutil.copy(folder / target.file, options.keep / f"wrong-{name}")
@@ -366,7 +424,7 @@ def main() -> int:
 
 
 def _atheris(target: Target, folder: Path, seed: bytes, options: argparse.Namespace) -> int:
-    import atheris  # type: ignore[import-not-found]
+    import atheris  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     corpus = folder.parent / "corpus"
     corpus.mkdir()
@@ -381,10 +439,17 @@ def _atheris(target: Target, folder: Path, seed: bytes, options: argparse.Namesp
 
     name = options.target.replace("/", "-")
     arguments = [
-        "readers", str(corpus), f"-max_total_time={int(options.seconds)}", f"-max_len={max(LONGEST, 2 * len(seed))}", f"-timeout={SECONDS + 20}",
-        f"-rss_limit_mb={MEMORY // 10**6}", "-seed=1", "-len_control=0", "-print_final_stats=1", f"-artifact_prefix={options.keep}/wrong-{name}-",
-    ]  # fmt: skip
-    atheris.instrument_all() if False else None
+        "readers",
+        str(corpus),
+        f"-max_total_time={int(options.seconds)}",
+        f"-max_len={max(LONGEST, 2 * len(seed))}",
+        f"-timeout={SECONDS + 20}",
+        f"-rss_limit_mb={MEMORY // 10**6}",
+        "-seed=1",
+        "-len_control=0",
+        "-print_final_stats=1",
+        f"-artifact_prefix={options.keep}/wrong-{name}-",
+    ]
     atheris.Setup(arguments, one, custom_mutator=mutate)
     atheris.Fuzz()
     return 0

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.fuzz import programs, readers, seeds
 
 from dragoman.base.compiler import CompilerError
 from dragoman.translation.native import build
+from tests.fuzz import programs, readers, seeds
 
 ROOT = Path(__file__).parents[2]
 SECONDS = int(os.environ.get("FUZZ_SECONDS", "60"))
@@ -43,11 +43,25 @@ def test_a_minute_of_mutations(name: str, tmp_path: Path) -> None:
     if name.startswith("huggingface/"):
         pytest.importorskip("transformers", reason="transformers is not installed")
     atheris = importlib.util.find_spec("atheris") is not None
-    command = [sys.executable, "-m", "tests.fuzz.readers", name, "--seconds", str(SECONDS), "--keep", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.fuzz.readers",
+        name,
+        "--seconds",
+        str(SECONDS),
+        "--keep",
+        str(tmp_path),
+    ]
     run = subprocess.run(
-        command if atheris else [*command, "--plain"], cwd=ROOT, capture_output=True, text=True, errors="replace",
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}, check=False,
-    )  # fmt: skip
+        command if atheris else [*command, "--plain"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        check=False,
+    )
     assert run.returncode == 0, run.stderr[-5000:]
     if not atheris:
         pytest.skip("random mutations alone, because atheris is not installed")
@@ -82,8 +96,11 @@ def test_the_engine_under_the_sanitizers(name: str, tmp_path: Path) -> None:
         paths[-1].write_bytes(data)
     run = subprocess.run(
         [str(driver), "500", *map(str, [*programs.regressions(name), *paths])],
-        capture_output=True, text=True, errors="replace", check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
     assert run.returncode == 0, run.stderr[-10_000:]
     opened, answered = map(int, run.stdout.split())
     assert min(opened, answered) > (10 if name == "tokenizer" else 100)

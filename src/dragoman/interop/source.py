@@ -133,8 +133,8 @@ def _unpack(archive: Path, folder: Path) -> None:
             )
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"{archive}: a damaged archive ({error})", hint="download it again") from error
-    # Encrypted, an unknown compression, or a name or size that no file can have here.
-    except (RuntimeError, NotImplementedError, OSError, ValueError, IndexError) as error:  # IndexError: no name
+    # Encrypted, an unknown compression, no name, or a name or size that no file can have here.
+    except (RuntimeError, NotImplementedError, OSError, ValueError, IndexError) as error:
         raise DataError(f"{archive}: cannot be unpacked ({error})", hint="unpack it yourself") from error
 
 

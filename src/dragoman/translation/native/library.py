@@ -177,8 +177,11 @@ def _table(weights: PlacedWeights, where: str) -> ctypes.Array[_Weight]:
 
 
 def _shape(config: TransformerConfig | SSRUConfig, where: str) -> _Shape:
-    """Raises ModelError for a size that a 32-bit number does not hold: ctypes would cut it."""
-    numbers: dict[str, float] = dict(
+    """Raises ModelError for a size that 32 bits do not hold: ctypes would cut it."""
+    sizes = (config.source_vocab, config.target_vocab, config.d_model, config.d_ff)
+    if (most := max(*sizes, config.encoder_layers, config.decoder_layers)) >= 2**31:
+        raise ModelError(f"{where}: a model of size {most:,}", hint="config.json is damaged: restore it")
+    return _Shape(
         source_vocab=config.source_vocab,
         target_vocab=config.target_vocab,
         width=config.d_model,
@@ -203,9 +206,6 @@ def _shape(config: TransformerConfig | SSRUConfig, where: str) -> _Shape:
         output_bias=config.output_bias,
         epsilon=config.norm_epsilon,
     )
-    if (most := max(numbers.values())) >= 2**31:
-        raise ModelError(f"{where}: a model of size {most:,}", hint="config.json is damaged: restore it")
-    return _Shape(**numbers)
 
 
 def _weight(name: str, one: Placed, weights: Mapping[str, Placed], where: str) -> _Weight:
