@@ -103,6 +103,18 @@ def test_a_file_without_a_name_is_one_error(tmp_path: Path) -> None:
         pass
 
 
+def test_an_archive_that_asks_for_too_much_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As xz does with a limit on memory, in 21 bytes."""
+
+    def fail(_: object) -> bool:
+        raise MemoryError
+
+    monkeypatch.setattr("tarfile.is_tarfile", fail)
+    (tmp_path / "model.tar.xz").write_bytes(b"Q" + b"\xff" * 16)
+    with pytest.raises(DataError, match="needs too much memory"), opened(str(tmp_path / "model.tar.xz")):
+        pass
+
+
 def test_an_archive_that_names_the_languages(tmp_path: Path) -> None:
     archive = zip_of(tmp_path / "opus-mt-en-de.zip", {"config.json": b"{}"})
 
