@@ -46,5 +46,13 @@ def test_an_interruption_exits_as_the_shell_expects() -> None:
     assert errors.Interrupted("stopped at step 7", signal=signal.SIGTERM).exit_code == 143
 
 
+def test_a_message_that_quotes_a_whole_file_is_shortened() -> None:
+    message = str(errors.ModelError("config.json: " + "x" * 100_000 + " cannot be used"))
+
+    assert len(message) < 5000
+    assert message.startswith("config.json: xxx")
+    assert message.endswith("x cannot be used")
+
+
 def test_a_hint_is_optional() -> None:
     assert errors.DataError("a.tsv: empty").hint == ""

@@ -507,6 +507,8 @@ def damaged(folder: Path, case: str) -> None:
         case "binary":
             model.rename(folder / "model.bin")
             decoder.unlink()
+        case "long name":
+            decoder.write_text(f"models: [model.npz]\nvocabs: [{'x' * 300}]\n")
         case "bad beam":
             decoder.write_text(decoder.read_text().replace("beam-size: 3", "beam-size: 0"))
 
@@ -540,6 +542,7 @@ class Executed:
         ("broken YAML", "decoder.yml: not YAML"),
         ("word penalty", "word-penalty: 0.5 in decoder.yml"),
         ("missing vocabulary", "vocab.spm: missing, but decoder.yml names it"),
+        ("long name", "x: missing, but decoder.yml names it"),
         ("other vocabulary", "70 pieces, but the model has 60"),
         ("no SentencePiece", "vocab.spm: not a SentencePiece model"),
         ("pieces alone", r"subword-nmt \(source.bpe\) cuts the text"),

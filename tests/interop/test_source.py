@@ -95,6 +95,26 @@ def test_a_name_that_no_file_can_have_is_one_error(names: tuple[str, ...], tmp_p
         pass
 
 
+def test_a_file_without_a_name_is_one_error(tmp_path: Path) -> None:
+    archive = zip_of(tmp_path / "model.zip", {"@": b"1"})
+    archive.write_bytes(archive.read_bytes().replace(b"@", b"\0"))  # a name ends before a zero
+
+    with pytest.raises(DataError, match=r"model\.zip.*unpacked"), opened(str(archive)):
+        pass
+
+
+def test_an_archive_that_asks_for_too_much_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As xz does with a limit on memory, in 21 bytes."""
+
+    def fail(_: object) -> bool:
+        raise MemoryError
+
+    monkeypatch.setattr("tarfile.is_tarfile", fail)
+    (tmp_path / "model.tar.xz").write_bytes(b"Q" + b"\xff" * 16)
+    with pytest.raises(DataError, match="needs too much memory"), opened(str(tmp_path / "model.tar.xz")):
+        pass
+
+
 def test_an_archive_that_names_the_languages(tmp_path: Path) -> None:
     archive = zip_of(tmp_path / "opus-mt-en-de.zip", {"config.json": b"{}"})
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_LONGEST = 4000  # characters of a message
+
 
 class DragomanError(Exception):
     """Base class of all expected errors.
@@ -13,6 +15,8 @@ class DragomanError(Exception):
     exit_code = 1
 
     def __init__(self, what: str, *, hint: str = "") -> None:
+        if len(what) > _LONGEST:  # it quotes a damaged file
+            what = f"{what[: _LONGEST // 2]} [...] {what[-_LONGEST // 2 :]}"
         super().__init__(what)
         self.hint = hint
         if hint:

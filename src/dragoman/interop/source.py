@@ -133,9 +133,11 @@ def _unpack(archive: Path, folder: Path) -> None:
             )
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"{archive}: a damaged archive ({error})", hint="download it again") from error
-    # Encrypted, an unknown compression, or a name or size that no file can have here.
-    except (RuntimeError, NotImplementedError, OSError, ValueError) as error:
-        raise DataError(f"{archive}: cannot be unpacked ({error})", hint="unpack it yourself") from error
+    # Encrypted, an unknown compression, no name, or a name or size that no file can have here.
+    except (RuntimeError, NotImplementedError, OSError, ValueError, IndexError, MemoryError) as error:
+        # MemoryError: xz that asks for a dictionary of 4 GB
+        reason = str(error) or "it needs too much memory"
+        raise DataError(f"{archive}: cannot be unpacked ({reason})", hint="unpack it yourself") from error
 
 
 Member = tuple[str, bool, IO[bytes] | None]  # name, whether it is a regular file, contents

@@ -1,5 +1,6 @@
 """A tokenizer learns from pairs, is kept in a folder, and comes back the same, or says why not."""
 
+import hashlib
 import json
 import re
 import shutil
@@ -300,6 +301,19 @@ def test_a_damaged_vocabulary(folder: Path, damage: str) -> None:
             shutil.copy(folder / "tokenizer.source.spm", path)
 
     assert "tokenizer.target.spm: damaged" in refusal(folder)
+
+
+@pytest.mark.parametrize("data", [b"[" * 100_000, b'{"a":' * 100_000, b"[1]", b"{}", b"\xff", b"1" * 5000])
+def test_a_list_of_words_that_is_hostile(data: bytes, tmp_path: Path) -> None:
+    """With the digest of a stranger, who can compute it, too."""
+    table = {
+        "format_version": 1, "config": {"kind": "words", "shared": True},
+        "files": {"tokenizer.words.json": hashlib.blake2b(data, digest_size=16).hexdigest()},
+    }  # fmt: skip
+    (tmp_path / "tokenizer.json").write_text(json.dumps(table))
+    (tmp_path / "tokenizer.words.json").write_bytes(data)
+
+    assert "tokenizer.words.json: " in refusal(tmp_path)
 
 
 @pytest.mark.parametrize(

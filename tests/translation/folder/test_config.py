@@ -167,6 +167,17 @@ def test_a_changed_bit_in_digests_is_found_wherever_it_is(tmp_path: Path) -> Non
                 check_digests(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "\ud800", "", "config.json/x"])
+def test_a_name_that_no_file_can_have_is_damage(name: str, tmp_path: Path) -> None:
+    (tmp_path / "digests.json").write_text(json.dumps({"files": {name: {"bytes": 1}}}))
+    if not name:  # the folder itself exists
+        check_digests(tmp_path)
+        return
+    with pytest.raises(ModelError, match="damaged") as error:
+        check_digests(tmp_path)
+    assert error.value.hint
+
+
 def test_an_optional_file_may_be_deleted(tmp_path: Path) -> None:
     (tmp_path / "risk.json").write_text("{}")
     write_digests(tmp_path, ["risk.json"])

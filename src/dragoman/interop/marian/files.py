@@ -15,6 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from os.path import isfile  # also of names that no file can have, for which `Path.is_file` raises
 from pathlib import Path
 from typing import Any
 
@@ -311,7 +312,7 @@ def _list(decoding: dict[str, Any], key: str, path: Path) -> list[str]:
 def _present(folder: Path, name: str, settings: Path) -> Path:
     """Return the file of that name in the folder. Marian may have written another folder before it."""
     path = folder / Path(name).name
-    if not path.is_file():
+    if not isfile(path):
         raise ModelError(f"{path}: missing, but {settings.name} names it", hint=_WHOLE)
     if path.suffix == ".bin":
         _refuse_binaries(folder, [path])

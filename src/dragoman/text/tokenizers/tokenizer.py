@@ -382,7 +382,7 @@ class Tokenizer:
                     )
             try:
                 vocabularies.append(_vocabulary(files, config, specials))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise ModelError(f"{folder / next(iter(side.values()))}: {error}", hint=_RESTORE) from error
         if not all(0 <= i < len(vocabulary) for vocabulary in vocabularies for i in specials.ids):
             raise ModelError(f"{path}: a special id is not in the vocabulary", hint=_RESTORE)

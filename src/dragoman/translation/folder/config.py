@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from os.path import exists  # also of names that no file can have, for which `Path.exists` raises
 from pathlib import Path
 from typing import Any, get_args
 
@@ -166,7 +167,7 @@ def write_config(config: FolderConfig, folder: Path) -> None:
 
 def write_digests(folder: Path, names: Iterable[str]) -> None:
     """Write the digests of these files of a model folder, in addition to those it has already."""
-    table = {name: stamp for name, stamp in _digests(folder).items() if (folder / name).exists()}
+    table = {name: stamp for name, stamp in _digests(folder).items() if exists(folder / name)}
     files = table | sealed(folder, names)
     write_whole(folder / DIGESTS, json.dumps({"files": files}, indent=2) + "\n")
 
@@ -187,9 +188,8 @@ def check_digests(folder: Path) -> None:
     """
     table = _digests(folder)
     faults = broken(folder, {name: one for name, one in table.items() if name in _NEEDED})
-    strange = [
-        name for name in table if name not in (*_NEEDED, SHORTLIST, RISK) and not (folder / name).exists()
-    ]
+    known = (*_NEEDED, SHORTLIST, RISK)
+    strange = [name for name in table if name not in known and not exists(folder / name)]
     if strange:  # a damaged name would leave its file without a digest
         faults.append(f"{DIGESTS} has the digest of {strange[0]!r}, which does not exist")
     for fault in [fault for fault in faults if fault.startswith("generation.json ")]:

@@ -24,6 +24,7 @@ _TYPES = {
 }  # fmt: skip
 _FLOATS = ("float64", "float32", "float16", "bfloat16")
 _LONGEST = 4_000_000  # bytes of a header: some 30,000 tensors
+_MOST_DIMENSIONS = 16  # the product of a million takes minutes
 _DAMAGED = "was it copied whole? restore it, or repeat the command that trained it"
 
 
@@ -87,8 +88,11 @@ def _outline(name: str, row: Any, size: int, start: int) -> Outline:
         dtype, width = _TYPES[row["dtype"]]
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"its header has no shape, type and place of {name}") from None
-    if any(type(number) is not int or number < 0 for number in (*shape, begin, end)):
-        raise ValueError(f"its header has a shape or place of {name} that is not a whole number")
+    if b"\0" in name.encode():  # half a surrogate pair is a ValueError, too
+        raise ValueError("its header has a name with a zero in it")
+    numbers = (*shape, begin, end)
+    if len(shape) > _MOST_DIMENSIONS or any(type(n) is not int or not 0 <= n < 2**63 for n in numbers):
+        raise ValueError(f"its header has a shape or place of {name} that no tensor has")
     outline = Outline(shape=shape, dtype=dtype, place=start + begin)
     if end > size or end - begin != outline.count * width:
         raise ValueError(f"{name} does not fit into the file")

@@ -119,7 +119,7 @@ def open_engine(
     table = _table(weights, where)
     message = ctypes.create_string_buffer(_MESSAGE)
     handle: int | None = functions().dragoman_open(
-        ctypes.byref(_shape(config)), table, len(table), TYPES.index(dtype), weights.mapped, threads,
+        ctypes.byref(_shape(config, where)), table, len(table), TYPES.index(dtype), weights.mapped, threads,
         message, _MESSAGE,
     )  # fmt: skip
     if handle is None:
@@ -176,7 +176,11 @@ def _table(weights: PlacedWeights, where: str) -> ctypes.Array[_Weight]:
     )
 
 
-def _shape(config: TransformerConfig | SSRUConfig) -> _Shape:
+def _shape(config: TransformerConfig | SSRUConfig, where: str) -> _Shape:
+    """Raises ModelError for a size that 32 bits do not hold: ctypes would cut it."""
+    sizes = (config.source_vocab, config.target_vocab, config.d_model, config.d_ff)
+    if (most := max(*sizes, config.encoder_layers, config.decoder_layers)) >= 2**31:
+        raise ModelError(f"{where}: a model of size {most:,}", hint="config.json is damaged: restore it")
     return _Shape(
         source_vocab=config.source_vocab,
         target_vocab=config.target_vocab,

@@ -12,6 +12,7 @@ from dragoman.translation.native.library import functions
 from dragoman.translation.search.engine import Hypothesis
 
 _COLLECTED = 1024  # answers that are taken together
+_REFUSED = 2  # by `dragoman_submit`
 
 
 class Session:
@@ -37,8 +38,8 @@ class Session:
             return
         self._check_process()
         numbers, fractions = self._numbers.buffer_info()[0], self._fractions.buffer_info()[0]
-        if self._library.dragoman_submit(self._handle, self._count, numbers, fractions):
-            raise _out_of_memory()
+        if failed := self._library.dragoman_submit(self._handle, self._count, numbers, fractions):
+            raise _refused() if failed == _REFUSED else _out_of_memory()
         self._clear()
 
     def collect(
@@ -114,6 +115,10 @@ def _impossible() -> ModelError:
         "search: the model gives every translation of a sentence probability 0",
         hint="are its weights damaged, or do the rules forbid what they force?",
     )
+
+
+def _refused() -> DragomanError:
+    return DragomanError("translation: a request that does not fit the model", hint="please report it")
 
 
 def _out_of_memory() -> DragomanError:

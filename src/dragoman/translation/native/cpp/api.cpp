@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "batch.h"
+#include "checks.h"
 #include "system.h"
 
 using namespace dragoman;
@@ -43,7 +44,8 @@ NamedWeights by_name(const NamedWeight* weights, int64_t count) {
     NamedWeights named;
     for (int64_t i = 0; i < count; i++) {
         const NamedWeight& one = weights[i];
-        named[one.name] = {Stored(one.stored), one.rows, one.columns, one.data, one.scale};
+        const Weights& kept = named[one.name] = {Stored(one.stored), one.rows, one.columns, one.data, one.scale};
+        check(one.name, kept);
     }
     return named;
 }
@@ -90,6 +92,7 @@ EXPORT SharedEngine* dragoman_open(const Shape* shape, const NamedWeight* weight
         const char* reason = nullptr;
         const Kernels* kernels = choose_kernels(&reason);
         if (!kernels) throw Unusable(reason);
+        check(*shape, Type(type), size_t(count));
         return Models{std::make_shared<Model>(*shape, Type(type), kernels, by_name(weights, count), mapped, threads)};
     });
 }
@@ -115,6 +118,10 @@ EXPORT SharedEngine* dragoman_ensemble(const SharedEngine* const* engines, int32
             Models models;
             for (int32_t i = 0; i < count; i++)
                 for (const auto& model : (*engines[i])->models()) models.push_back(model);
+            for (const auto& model : models)
+                if (model->shape.source_vocab != models[0]->shape.source_vocab ||
+                    model->shape.target_vocab != models[0]->shape.target_vocab)
+                    throw Unusable("the models have different vocabularies");
             return models;
         },
         Average(average));
@@ -138,7 +145,7 @@ EXPORT void dragoman_end(Handle* handle) {
 }
 
 // Queue `count` requests: for each a head and its lists in `numbers`, and in `fractions` the length penalty,
-// temperature and top p. Returns 0, or 1 if memory ran out.
+// temperature and top p. Returns 0, or 1 if memory ran out, or 2 if one does not fit the model; then none is queued.
 EXPORT int32_t dragoman_submit(Handle* handle, int64_t count, const int32_t* numbers, const double* fractions) {
     try {
         std::vector<Job> jobs;
@@ -168,10 +175,13 @@ EXPORT int32_t dragoman_submit(Handle* handle, int64_t count, const int32_t* num
             request.length_penalty = *fractions++;
             request.temperature = *fractions++;
             request.top_p = *fractions++;
+            check(request, handle->engine->models()[0]->shape);
             jobs.push_back({handle->session, head.number, std::move(request)});
         }
         handle->engine->submit(std::move(jobs));
         return 0;
+    } catch (const Unusable&) {
+        return 2;
     } catch (const std::exception&) {
         return 1;
     }

@@ -120,6 +120,13 @@ int64_t depth_of(Type type, int64_t inputs) {
     return type == Type::float32 ? inputs : round_up(inputs, type == Type::bfloat16 ? 32 : 64);
 }
 
+// Number `i` in a file, where nothing need be aligned.
+template <class Number> Number at(const void* data, int64_t i) {
+    Number number;
+    std::memcpy(&number, static_cast<const char*>(data) + i * int64_t(sizeof number), sizeof number);
+    return number;
+}
+
 // Convert a row to `type`, padded with zeros to `depth`. int8: also find its scale and sum. `x` is room for a row.
 void convert(Type type, const Weights& weights, int64_t row, int64_t depth, float* x, void* out, float* scale,
              int32_t* sum) {
@@ -134,7 +141,7 @@ void convert(Type type, const Weights& weights, int64_t row, int64_t depth, floa
     }
     int8_t* to = static_cast<int8_t*>(out);
     if (weights.stored == Stored::int8 && !weights.added) {
-        *scale = weights.scale[row];
+        *scale = at<float>(weights.scale, row);
         std::memcpy(to, static_cast<const int8_t*>(weights.data) + row * columns, size_t(columns));
     } else {
         weights.read(row, x);
@@ -149,25 +156,19 @@ void read_stored(const Weights& weights, int64_t row, float* out) {
     const int64_t columns = weights.columns, begin = row * columns;
     const void* data = weights.data;
     switch (weights.stored) {
-        case Stored::float32: std::memcpy(out, static_cast<const float*>(data) + begin, size_t(columns) * 4); return;
-        case Stored::float64: {
-            const double* x = static_cast<const double*>(data) + begin;
-            for (int64_t i = 0; i < columns; i++) out[i] = float(x[i]);
+        case Stored::float32: std::memcpy(out, static_cast<const char*>(data) + begin * 4, size_t(columns) * 4); return;
+        case Stored::float64:
+            for (int64_t i = 0; i < columns; i++) out[i] = float(at<double>(data, begin + i));
             return;
-        }
-        case Stored::float16: {
-            const uint16_t* x = static_cast<const uint16_t*>(data) + begin;
-            for (int64_t i = 0; i < columns; i++) out[i] = from_half(x[i]);
+        case Stored::float16:
+            for (int64_t i = 0; i < columns; i++) out[i] = from_half(at<uint16_t>(data, begin + i));
             return;
-        }
-        case Stored::bfloat16: {
-            const uint16_t* x = static_cast<const uint16_t*>(data) + begin;
-            for (int64_t i = 0; i < columns; i++) out[i] = from_bits(uint32_t(x[i]) << 16);
+        case Stored::bfloat16:
+            for (int64_t i = 0; i < columns; i++) out[i] = from_bits(uint32_t(at<uint16_t>(data, begin + i)) << 16);
             return;
-        }
         case Stored::int8: {
-            const int8_t* x = static_cast<const int8_t*>(data) + begin;
-            for (int64_t i = 0; i < columns; i++) out[i] = float(x[i]) * weights.scale[row];
+            const float scale = at<float>(weights.scale, row);
+            for (int64_t i = 0; i < columns; i++) out[i] = float(at<int8_t>(data, begin + i)) * scale;
             return;
         }
     }
