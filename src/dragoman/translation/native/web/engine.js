@@ -311,9 +311,10 @@ class Model {
         const session = calls.dragoman_begin(this.engine, BigInt(options.batchTokens ?? 4096));
         let left = requests.length;
         try {
-            this.instance.with([Int32Array.from(requests.flatMap((one) => one.numbers)),
+            const refused = this.instance.with([Int32Array.from(requests.flatMap((one) => one.numbers)),
                 Float64Array.from(requests.flatMap((one) => one.fractions))],
             (numbers, fractions) => calls.dragoman_submit(session, BigInt(requests.length), numbers, fractions));
+            if (refused) throw new EngineError("a token id or an option is out of range for this model");
             while (left) {
                 const collected = calls.dragoman_collect(session, MOST, MILLISECONDS);
                 const answers = this.answers(collected, sources);
