@@ -108,6 +108,13 @@ KEPT = [
     ("METHOD=NAME of key=value", "METHODE=NAME von Schlüssel=Wert"),
     ("a utf-8 file for $ 8.5, of  -bit ( -bit)", "eine UTF-8-Datei"),
     ("e.g. Art.3 or S.5", "Artikel"),
+    ("A level-3 center, a class-1 felony on page-2", "Un centro de nivel 3, un delito en la página 2"),
+    ("It is -5 degrees", "Es sind −5 Grad"),
+    ("It is -5 degrees", "Il fait moins 5 degrés"),
+    ("Import och -export, varor samt -tjänster", "Import and export, goods and services"),
+    ("tuotteet ja -palvelut", "products and services"),
+    ("Only 25%", "Nur ein Viertel"),
+    ("It fell by 3%", "Turun tiga persen"),
     ("An eBay-like or iPhone-only shop", "Ein Laden wie eBay, nur für iPhone"),
 ]
 

@@ -44,9 +44,9 @@ _NAMES = re.compile(  # refs/tags/, open(2), backup_, argv[0], mail.*, size=5
     r"|(?<![\w-])[A-Za-z]\w{0,40}(?:-[\w-]{1,40}_(?!\w)|_(?=\[))|(?<!\w)[a-z]\w{0,40}(?:\[0?\]|\.\*)"
     r"|(?<![\w-])(?!(?:key|name|option)=)[a-z][\w:]{0,40}=(?:-?[a-z0-9][a-z0-9/-]*(?!\w))?"
 )
-_JOINED = re.compile(  # KeePassXC-Browser, KOI8-R, Latin-3; not top-10
+_JOINED = re.compile(  # KeePassXC-Browser, KOI8-R, Latin-3; not level-3
     r"(?<![\w-])(?:(?=\w{0,40}[a-z][A-Z])\w+-(?:[A-Z]\w*|[a-z]{2})|[A-Z][A-Z0-9]*(?:-\d+|\d)-[A-Z]{1,3}"
-    r"|(?!(?:mid|pre|post|early|late|under|over|top|non|base)-)[A-Za-z]{3,}-\d+)(?![\w-])"
+    r"|(?!(?:Mid|Pre|Post|Early|Late|Under|Over|Top|Non|Base)-)(?:[A-Z][A-Za-z]{2,}|windows|latin)-\d+)(?![\w-])"
 )
 _LETTERS = re.compile(r"(?<![\w.])[B-DF-HJ-NP-TV-Z]{3,}(?![\w.])")  # CSS: no word that is shouted
 _BRACKETS = re.compile(  # [y/N], [-]x; not w[h]ile, [all of them]
@@ -57,11 +57,13 @@ _OPTION = re.compile(  # -icanon at the start or quoted
     r"(?:(?<![^\n])|(?<=\s\s\s)|(?<=\n \* )|(?<=[\s(][\"'`|\[])|(?<=\A[\"'`|\[]))"
     rf"(?:-(?:{_NAMED}|[A-Za-z0-9])(?![\w-]|[.,]\d)|-(?=\[[A-Za-z]|[A-Z]{2}))"
 )
-_OPTION_IN_TEXT = re.compile(  # not the German "Wind und -wetter", nor the same in Dutch or Danish
-    r"(?<!\bund )(?<!\boder )(?<!\bsowie )(?<!\bbzw\. )(?<!\ben )(?<!\bog )(?<!\beller )(?<=[^\s(]\s)"
+_OPTION_IN_TEXT = re.compile(  # not the German "Wind und -wetter", nor the same in Nordic languages and Dutch
+    r"(?<!\bund )(?<!\boder )(?<!\bsowie )(?<!\bbzw\. )(?<!\ben )(?<!\bog )(?<!\beller )"
+    r"(?<!\boch )(?<!\bsamt )(?<!\bja )(?<!\bsekä )(?<!\btai )(?<=[^\s(]\s)"
     rf"(?:-(?:{_NAMED}|[A-Z][a-z]|\d)(?![\w-]|[.,]\d)|-(?=\[[A-Za-z]|[A-Z]{{2}}))"
 )
 _DASH = re.compile(r"(?<!-)-(?!\S)|[–—]")
+_MINUS = re.compile(r"(?:[\u2212\u2013]|\b[Mm](?:inus|oins|enos|eno)\s)(?=\d)")
 _NUMBER = re.compile(r"\b[Nn](?:r|o|um\w{1,6})?[.°º\s]{1,2}(?=\d)|№\s?")
 _UNIT = re.compile(
     rf"(?:%[-+#0-9$.*]{{0,12}}l{{0,2}}[A-Za-z@]|\\}}|\d(?=px|pt|r?em|v[hw]|ms|dpi|fps|[kMG]?Hz))({MEASURE})"
@@ -75,6 +77,7 @@ _OTHER_SCRIPT = re.compile(r"[^\W\d_a-zA-Z\u00aa-\u024f\u1e00-\u1eff]")
 _PERCENT = re.compile(r"\d[ \u00a0\u202f]?%")
 _PERCENTS = re.compile(  # and words for it
     r"(?i)[%％٪]|pro[cz]|per ?c|pour|por c|pct|pst\b|cent|sent|hundert|half"
+    r"|persen|peratus|posto|gcéad|y cant|ehuneko|asilimia|fil-mija|viertel|quart|mitad|metà|metade"
     r"|hälfte|moitié|százal|odsto|sut|yüzde|[^\W\d_a-z\u00aa-\u024f]"
 )
 _ACCELERATOR = re.compile(r"(?:[A-Z][a-z]*)?_[A-Za-z][a-z]*")  # as in E_xit
@@ -93,6 +96,7 @@ def lost_tokens(source: str, target: str, language: str = "") -> list[str]:
     """
     label = source.count("_") == 1 and source.strip()[:1].isupper() and len(source.split()) <= _MNEMONIC
     target = _NUMBER.sub("#", target) if "#" in source else target
+    target = _MINUS.sub("-", target) if "-" in source else target
     names = base(language) not in _CAPITALISING
     lost = _tokens(source, names) - _tokens(target, names)
     kept = [one for one in lost if not (label and (_ACCELERATOR.fullmatch(one) or not one.isascii()))][:_MOST]
