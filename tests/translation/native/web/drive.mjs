@@ -22,12 +22,12 @@ await attempt(async () => {
 });
 for (const [name, ...given] of translator ? calls : [])
     await attempt(async () => {
-        const last = given.at(-1);
-        if (last?.abort === undefined) return translator[name](...given);
+        const {abort, ...last} = Object(given.at(-1));
+        if (abort === undefined) return translator[name](...given);
         const controller = new AbortController();
         let answers = 0;
-        const each = () => { if (++answers === last.abort) controller.abort(); };
-        if (!last.abort) controller.abort();
+        const each = () => { if (++answers === abort) controller.abort(); };
+        if (!abort) controller.abort();
         return translator[name](...given.slice(0, -1), {...last, each, signal: controller.signal});
     });
 translator?.close();

@@ -26,6 +26,7 @@ from dragoman.translation.native.web.wasm import MODULE, engine_wasm
 from dragoman.translation.search.engine import Hypothesis, Request
 from dragoman.translation.search.options import AttentionOf, Beam
 from dragoman.translation.search.rules import MinimumLength, NoRepeatedNgram, Prefix, Rule
+from dragoman.translation.translator import Translator
 
 pytestmark = pytest.mark.thorough
 
@@ -195,6 +196,11 @@ def test_stops_and_goes_on(wasm: Path, folder: Path) -> None:
         (["translate", LINES[:1], {"attention": "2"}], "attention = 2: write LAYER or LAYER.HEAD"),
         (["translate", LINES[:1], {"stop": "soon"}], "stop is one of full, patient, shrinking, exact"),
         (["translate", LINES[:3], {"prefix": ["a", "b"]}], "2 prefixes for 3 texts"),
+        (["translate", "A cat", {}], "translate takes a list"),
+        (["translate", LINES[:1], {"nbest": 2}], "nbest is not an option: use beam, nBest"),
+        (["translate", LINES[:1], {"to": "fr"}], "to = fr: this model does not translate to it"),
+        (["translate", LINES[:1], {"lengthPenalty": "x"}], "lengthPenalty = x: it must be a number"),
+        (["translate", LINES[:1], {"batchTokens": 1.5}], "batchTokens = 1.5: it must be a whole number"),
         (["search", [[5, 100_000]], {}], "source: 100000 is no id below"),
         (["pieces", [100_000]], "id 100000 is not in the vocabulary"),
         (["trace", [5], [6], [{"what": "nothing"}]], "nothing in encoder is no intervention"),
@@ -212,28 +218,36 @@ def _cut(folder: Path) -> None:
     weights.write_bytes(weights.read_bytes()[:-100])
 
 
-def _other(folder: Path) -> None:
-    path = folder / "config.json"
-    path.write_text(path.read_text().replace('"transformer"', '"recurrent"'))
+def _replace(name: str, old: str, new: str) -> Any:
+    def damage(folder: Path) -> None:
+        path = folder / name
+        path.write_text(path.read_text().replace(old, new))
 
-
-def _wider(folder: Path) -> None:
-    path = folder / "config.json"
-    path.write_text(path.read_text().replace('"d_ff": 64', '"d_ff": 65'))
-
-
-def _experiment(folder: Path) -> None:
-    path = folder / "config.json"
-    path.write_text(path.read_text().replace('"d_ff": 64', '"d_ff": 64, "gates": 2'))
+    return damage
 
 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
         (_cut, "is damaged"),
-        (_other, "the engine in the page has no recurrent models"),
-        (_wider, "weight encoder.0.feed_forward.inner.weight is 64 x 32"),
-        (_experiment, "the engine in the page does not know model.gates = 2"),
+        (
+            _replace("config.json", '"transformer"', '"recurrent"'),
+            "the engine in the page has no recurrent models",
+        ),
+        (
+            _replace("config.json", '"d_ff": 64', '"d_ff": 65'),
+            "weight encoder.0.feed_forward.inner.weight is 64 x 32",
+        ),
+        (
+            _replace("config.json", '"d_ff": 64', '"d_ff": 64, "gates": 2'),
+            "the engine in the page does not know model.gates = 2",
+        ),
+        (_replace("config.json", '"norm": "post"', '"norm": "new"'), "does not know model.norm = new"),
+        (
+            _replace("config.json", '"start_id": 1', '"start_id": -1'),
+            "model.start_id = -1: it must be a whole number from 0",
+        ),
+        (lambda folder: (folder / "generation.json").write_text("null"), "generation.json is damaged"),
         (lambda folder: (folder / "tokenizer.spm").write_bytes(b"\x00\x01"), "EngineError"),
         (lambda folder: (folder / "tokenizer.spm").unlink(), "the model has no file tokenizer.spm"),
     ],
@@ -246,6 +260,46 @@ def test_refuses_a_model_with_a_reason(
     (refused,) = drive(wasm, broken, [])
     assert refused["error"][0] == "EngineError"
     assert message in " ".join(refused["error"])
+
+
+def test_reads_lines_as_python(wasm: Path, folder: Path) -> None:
+    lines = [
+        "\u200b",
+        "\ufeff ",
+        "\x1c",
+        "\ufeffA baker\ufeff",
+        "\x1cA baker\x1f",
+        "<s> ▁A",
+        "A\0baker",
+        "🙂 🇩🇪",
+    ]
+    translator = Translator.load(folder)
+    _, answers = drive(wasm, folder, [["translate", lines, {}]])
+    ours = translator.translate(lines, sentences=False, protect=False, split=False)
+    assert [one[0]["text"] for one in answers] == [one.text for one in ours]
+
+
+@pytest.mark.parametrize(("lowercase", "sides"), [("true", "both"), ('"source"', "source")])
+def test_lower_case(wasm: Path, folder: Path, tmp_path: Path, lowercase: str, sides: str) -> None:
+    shutil.copytree(folder, lower := tmp_path / "lower")
+    _replace("tokenizer.json", '"lowercase": false', f'"lowercase": {lowercase}')(lower)
+    tokenizer = Tokenizer.load(lower)
+    _, source, target = drive(wasm, lower, [["encode", "A CAT ΟΔΟΣ"], ["encode", "A CAT ΟΔΟΣ", "target"]])
+    assert source == tokenizer.encode_source(["A CAT ΟΔΟΣ"])[0]
+    assert target == tokenizer.encode_target(["A CAT ΟΔΟΣ"])[0]
+    assert (source == target) == (sides == "both")
+
+
+def test_refuses_options_of_loading(wasm: Path, folder: Path) -> None:
+    (threads,), (other,) = drive(wasm, folder, [], threads=0), drive(folder / "config.json", folder, [])
+    assert threads["error"] == ["EngineError", "threads = 0: it must be a whole number from 1 to 1000"]
+    assert other["error"][0] == "EngineError"
+    assert "engine.wasm cannot be compiled" in other["error"][1]
+
+
+def test_refuses_calls_after_close(wasm: Path, folder: Path) -> None:
+    _, _, refused = drive(wasm, folder, [["close"], ["translate", LINES, {}]])
+    assert refused["error"] == ["AbortError", "the translator is closed"]
 
 
 def test_says_that_simd_is_missing(wasm: Path, folder: Path) -> None:

@@ -2,11 +2,10 @@
 #include <memory>
 
 #include "guarded.h"
+#include "system.h"
 #include "tokenizer.h"
 
 using namespace dragoman;
-
-#define EXPORT extern "C" __attribute__((visibility("default")))
 
 // Return the vocabulary of one side, or null and a message. `kind` is that of the tokenizer in tokenizer.json. `model` are
 // the bytes of the .spm file and, for mapped, `list` those of the .vocab.json file; `specials` are the ids of pad, start,

@@ -3,11 +3,10 @@
 
 #include "batch.h"
 #include "guarded.h"
+#include "system.h"
 #include "trace.h"
 
 using namespace dragoman;
-
-#define EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 

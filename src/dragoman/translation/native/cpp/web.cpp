@@ -8,10 +8,9 @@
 #include <new>
 #include <typeinfo>
 
-#define IMPORT(name) extern "C" __attribute__((import_module("dragoman"), import_name(name)))
-#define EXPORT extern "C" __attribute__((visibility("default")))
+#include "system.h"
 
-IMPORT("fail") [[noreturn]] void dragoman_fail(const char* message, size_t size);
+extern "C" __attribute__((import_module("dragoman"), import_name("fail"))) [[noreturn]] void dragoman_fail(const char* message, size_t size);
 
 namespace {
 
@@ -42,10 +41,10 @@ void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 // Memory for what the page passes. Aligned to 64 bytes.
 EXPORT void* dragoman_allocate(size_t size) {
-    void* memory = std::aligned_alloc(64, size / 64 * 64 + 64);
+    void* memory = dragoman::allocate_aligned(64, size / 64 * 64 + 64);
     if (!memory) fail("out of memory");
     return memory;
 }
 
-EXPORT void dragoman_release(void* memory) { std::free(memory); }
+EXPORT void dragoman_release(void* memory) { dragoman::free_aligned(memory); }
 #endif

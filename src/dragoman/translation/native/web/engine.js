@@ -6,7 +6,7 @@
  *     const [[best]] = await translator.translate(["A dog."], {beam: 4});
  *
  * The worker is made from the text of the classes in this file, so a page opened from file:// can have one. What they
- * use must therefore be in `IN_WORKER`.
+ * use must therefore be in `IN_WORKER`, and a bundler must not rename it.
  */
 
 /** A model or a request that cannot be used. The message says why. */
@@ -14,22 +14,21 @@ export class EngineError extends Error {
     name = "EngineError";
 }
 
-/** What the caller reads and writes in the memory of the instance. Memory may grow with each call, and moves then. */
+/**
+ * What the caller reads and writes in the memory of the instance. Memory may grow with each call, and moves then.
+ * Calls return addresses above 2 GiB as negative numbers: `>>> 0` mends them.
+ */
 class Instance {
     /**
-     * @param {Uint8Array | WebAssembly.Module} wasm
+     * @param {WebAssembly.Module} module
      * @returns {Promise<Instance>}
      */
-    static async of(wasm) {
-        const module = wasm instanceof WebAssembly.Module ? wasm : await WebAssembly.compile(wasm);
+    static async of(module) {
         const self = new Instance();
         const missing = () => 52; // ENOSYS of WASI
         const instance = await WebAssembly.instantiate(module, {
             dragoman: {
-                fail: (at, size) => {
-                    self.broken = true; // the calls in between do not end as they should
-                    throw new EngineError(self.text(at, size));
-                },
+                fail: (at, size) => { throw new EngineError(self.text(at, size)); },
             },
             wasi_snapshot_preview1: {
                 clock_time_get: (_clock, _precision, at) => {
@@ -46,21 +45,33 @@ class Instance {
                 proc_exit: (code) => { throw new EngineError(`the engine ended with ${code}`); },
             },
         });
-        self.calls = instance.exports;
+        const guard = (call) => (...values) => {
+            try {
+                return call(...values);
+            } catch (error) {
+                self.broken = true; // the calls in between have not ended as they should
+                throw error;
+            }
+        };
+        self.calls = Object.fromEntries(Object.entries(instance.exports).map(
+            ([name, one]) => [name, typeof one === "function" ? guard(one) : one]));
         self.calls._initialize();
         return self;
     }
 
     get view() { return new DataView(this.calls.memory.buffer); }
 
-    text(at, size) { return new TextDecoder().decode(new Uint8Array(this.calls.memory.buffer, at, size).slice()); }
+    text(at, size) {
+        const bytes = new Uint8Array(this.calls.memory.buffer, at >>> 0, size);
+        return new TextDecoder("utf-8", {ignoreBOM: true}).decode(bytes.slice());
+    }
 
     /** The text up to its zero. */
-    message(at) { return this.text(at, new Uint8Array(this.calls.memory.buffer).indexOf(0, at) - at); }
+    message(at) { return this.text(at, new Uint8Array(this.calls.memory.buffer).indexOf(0, at >>> 0) - (at >>> 0)); }
 
     /** Copy bytes into new memory and return where. */
     place(bytes) {
-        const at = this.calls.dragoman_allocate(bytes.byteLength);
+        const at = this.calls.dragoman_allocate(bytes.byteLength) >>> 0;
         const own = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
         new Uint8Array(this.calls.memory.buffer).set(own, at);
         return at;
@@ -89,14 +100,15 @@ class Instance {
 
 /** The vocabulary of one side. */
 class Vocabulary {
-    constructor(instance, kind, model, list, specials) {
+    constructor(instance, kind, model, list, specials, lowercase) {
         this.instance = instance;
+        this.lowercase = lowercase;
         this.handle = instance.opened([kind, model, list, Int32Array.from(specials)], (kind, data, listed, ids, message, size) =>
             instance.calls.dragoman_tokenizer_open(kind, data, model.length, listed, list.length, ids, message, size));
     }
 
     encode(line) {
-        const {calls} = this.instance, bytes = new TextEncoder().encode(line);
+        const {calls} = this.instance, bytes = new TextEncoder().encode(this.lowercase ? line.toLowerCase() : line);
         for (let room = bytes.length + 1; ; ) {
             const ids = this.instance.with([bytes, new Int32Array(room), new Int32Array(room)], (text, ids, ends) => {
                 const count = calls.dragoman_tokenizer_encode(this.handle, text, bytes.length, ids, ends, room);
@@ -129,6 +141,12 @@ class Vocabulary {
     }
 }
 
+/** Throw an error unless an option is a whole number within limits. */
+function whole(what, value, least, most) {
+    if (!Number.isInteger(value) || value < least || value > most)
+        throw new EngineError(`${what} = ${value}: it must be a whole number from ${least} to ${most}`);
+}
+
 /** A model in this thread. `Translator` has one in each of its workers. */
 class Model {
     static ACTIVATIONS = ["relu", "gelu", "quick-gelu", "swish", "swiglu"];
@@ -138,6 +156,10 @@ class Model {
     static TYPES = ["float32", "bfloat16", "int8"];
     static STOPS = ["full", "patient", "shrinking", "exact"];
     static NORMALIZATIONS = ["gnmt", "power"];
+    static OPTIONS = ["beam", "nBest", "lengthPenalty", "normalization", "stop", "prefix", "prefixIds", "attention", "minimumLength",
+        "noRepeatNgram", "maxExtraTokens", "maxSourceTokens", "banned", "renormalize", "to", "batchTokens"];
+    static SPACE = /[^\S\ufeff]|[\x1c-\x1f\x85]/;
+    static BLANK = /^[\s\p{Cc}\p{DI}\u2800\ufff9-\ufffb]*$/u; // as text/blank.py: such a line is not translated
     // The options that a model may have, with what they are where config.json leaves them out.
     static DEFAULTS = {
         d_model: 512, d_ff: 2048, heads: 8, kv_heads: null, encoder_layers: 6, decoder_layers: 6, source_vocab: 0,
@@ -149,13 +171,13 @@ class Model {
 
     /**
      * @param {Record<string, Uint8Array>} files
-     * @param {{wasm: Uint8Array | WebAssembly.Module, dtype?: string}} options
+     * @param {{module: WebAssembly.Module, dtype?: string}} options
      * @param {(progress: {stage: string, share: number}) => void} progress
      */
     static async load(files, options, progress) {
         const self = new Model();
         progress({stage: "engine", share: 0});
-        self.instance = await Instance.of(options.wasm);
+        self.instance = await Instance.of(options.module);
         const config = Model.json(files, "config.json");
         self.shape = Model.shape(config);
         self.languages = [config.source_language, config.target_language];
@@ -169,17 +191,21 @@ class Model {
     }
 
     static file(files, name) {
-        if (!files[name]) throw new EngineError(`the model has no file ${name}`);
+        if (!(files?.[name] instanceof Uint8Array))
+            throw new EngineError(`the model has no file ${name}${files?.[name] ? " as a Uint8Array" : ""}`);
         return files[name];
     }
 
     static json(files, name) {
+        const bytes = Model.file(files, name);
+        let value, reason = "not a table";
         try {
-            return JSON.parse(new TextDecoder().decode(Uint8Array.from(Model.file(files, name))));
+            value = JSON.parse(new TextDecoder().decode(bytes));
         } catch (error) {
-            if (error instanceof EngineError) throw error;
-            throw new EngineError(`${name} is damaged (${error.message})`);
+            reason = error.message;
         }
+        if (typeof value !== "object" || !value) throw new EngineError(`${name} is damaged (${reason})`);
+        return value;
     }
 
     /** The shape of a Transformer, or an error for a model that the engine does not run. */
@@ -190,24 +216,29 @@ class Model {
         for (const [name, value] of Object.entries(given))
             if (!(name in Model.DEFAULTS)) throw new EngineError(`the engine in the page does not know model.${name} = ${value}`);
         const shape = {...Model.DEFAULTS, ...given};
-        for (const [name, values] of [["positions", Model.POSITIONS], ["activation", Model.ACTIVATIONS], ["tie", ["all", "decoder", "none"]]])
+        for (const [name, values] of [["positions", Model.POSITIONS], ["activation", Model.ACTIVATIONS], ["tie", ["all", "decoder", "none"]],
+            ["norm", ["post", "pre"]], ["norm_kind", ["layer", "rms"]]])
             if (!values.includes(shape[name]))
                 throw new EngineError(`the engine in the page does not know model.${name} = ${shape[name]}`);
+        for (const name of ["d_model", "d_ff", "heads", "kv_heads", "encoder_layers", "decoder_layers", "source_vocab", "target_vocab", "window"])
+            whole(`model.${name}`, shape[name] ?? 1, 1, 2 ** 31 - 1);
+        for (const name of ["pad_id", "start_id", "end_id"]) whole(`model.${name}`, shape[name], 0, shape.target_vocab - 1);
         return shape;
     }
 
     readTokenizer(files) {
-        const {config, files: names, specials = {}} = Model.json(files, "tokenizer.json");
+        const {config = {}, files: names = {}, specials = {}} = Model.json(files, "tokenizer.json");
         if (config.kind === "words" || config.punctuation)
             throw new EngineError(`the engine in the page has no tokenizer ${config.punctuation ? "that normalises punctuation" : config.kind}`);
         const ids = [specials.pad ?? 0, specials.start ?? 1, specials.end ?? 2, specials.unknown ?? 3];
         const open = (side) => {
             const stem = `tokenizer.${side}.spm` in names ? `tokenizer.${side}` : "tokenizer";
             const list = config.kind === "mapped" ? Model.file(files, `${stem}.vocab.json`) : new Uint8Array(0);
-            return new Vocabulary(this.instance, config.kind, Model.file(files, `${stem}.spm`), list, ids);
+            const lowercase = [true, side].includes(config.lowercase);
+            return new Vocabulary(this.instance, config.kind, Model.file(files, `${stem}.spm`), list, ids, lowercase);
         };
         this.source = open("source");
-        this.target = "tokenizer.target.spm" in names ? open("target") : this.source;
+        this.target = "tokenizer.target.spm" in names || config.lowercase === "source" ? open("target") : this.source;
     }
 
     readWeights(files, dtype) {
@@ -216,8 +247,8 @@ class Model {
         const length = bytes.length < 8 ? Infinity : Number(view.getBigUint64(0, true));
         if (8 + length > bytes.length) throw new EngineError("model.safetensors is cut or damaged");
         const {__metadata__, ...header} = Model.json({"model.safetensors": bytes.subarray(8, 8 + length)}, "model.safetensors");
-        for (const [name, {shape, dtype, data_offsets}] of Object.entries(header)) {
-            const [, width] = Model.STORED[dtype] ?? [], [begin, end] = data_offsets ?? [];
+        for (const [name, {shape, dtype, data_offsets}] of Object.entries(header).map(([name, one]) => [name, one ?? {}])) {
+            const width = Model.STORED[dtype]?.[1], [begin, end] = data_offsets ?? [];
             const count = Array.isArray(shape) ? shape.reduce((a, b) => a * b, 1) : NaN;
             if (!(begin >= 0) || end - begin !== count * width || 8 + length + end > bytes.length)
                 throw new EngineError(`model.safetensors: ${name} is damaged`);
@@ -231,7 +262,7 @@ class Model {
         const ROW = 40, table = new DataView(new ArrayBuffer(ROW * names.length));
         const texts = names.map((name) => instance.place(new TextEncoder().encode(name + "\0")));
         names.forEach((name, i) => {
-            const {shape: [rows, columns = 1], dtype, data_offsets: [begin]} = header[name], scale = header[name + ".scale"];
+            const {shape: [rows = 1, columns = 1], dtype, data_offsets: [begin]} = header[name], scale = header[name + ".scale"];
             if (dtype === "I8" && !(scale?.dtype === "F32" && scale.shape.length === 1 && scale.shape[0] === rows))
                 throw new EngineError(`model.safetensors: ${name} is int8 without a scale for each of its ${rows} rows`);
             table.setUint32(i * ROW, texts[i], true);
@@ -269,8 +300,9 @@ class Model {
         const {prefixIds: prefix = [], minimumLength: minimum = 0, noRepeatNgram: ngram = 0, maxExtraTokens: extra = 50} = options;
         for (const [what, value, least, most] of [["beam", size, 1, 1000], ["nBest", best, 1, size], ["maxExtraTokens", extra, 0, 1e5],
             ["minimumLength", minimum, 0, 1e5], ["noRepeatNgram", ngram, 0, 2 ** 30]])
-            if (!Number.isInteger(value) || value < least || value > most)
-                throw new EngineError(`${what} = ${value}: it must be a whole number from ${least} to ${most}`);
+            whole(what, value, least, most);
+        const penalty = options.lengthPenalty ?? o.length_penalty;
+        if (!(Math.abs(penalty) <= 100)) throw new EngineError(`lengthPenalty = ${penalty}: it must be a number from -100 to 100`);
         if (stop < 0 || normalization < 0)
             throw new EngineError(`stop is one of ${Model.STOPS.join(", ")}, normalization one of ${Model.NORMALIZATIONS.join(", ")}`);
         const {source_vocab, target_vocab, pad_id, start_id, end_id, decoder_layers, heads} = this.shape;
@@ -290,9 +322,10 @@ class Model {
         const lists = [[...source, end_id], prefix, ngrams, [], [], [], [], never, []];
         const ruled = prefix.length || minimum || ngram ? 1 : 0;
         return {
+            length: source.length,
             numbers: [number, 0, size, size, best, stop, normalization, 0, options.renormalize ?? o.renormalize ? 1 : 0, limit, minimum,
                 layer, layer < 0 ? -1 : head, ruled, -1, ...lists.map((list) => list.length), -1, ...lists.flat()],
-            fractions: [options.lengthPenalty ?? o.length_penalty, 1, 1],
+            fractions: [penalty, 1, 1],
         };
     }
 
@@ -301,14 +334,17 @@ class Model {
      * can look at its messages.
      */
     *search(sources, options) {
-        const {calls} = this.instance, requests = [], MOST = 1024n, MILLISECONDS = 20;
+        const {calls} = this.instance, requests = [], MOST = 1024n, MILLISECONDS = 20, {batchTokens = 4096} = options;
+        whole("batchTokens", batchTokens, 1, 2 ** 31);
+        for (const name of Object.keys(options))
+            if (!Model.OPTIONS.includes(name)) throw new EngineError(`${name} is not an option: use ${Model.OPTIONS.join(", ")}`);
         for (const [number, source] of sources.entries()) {
             const request = this.request(number, source, {...options, prefixIds: options.prefixIds?.[number]});
             if (source.length) requests.push(request);
             else yield [number, [{ids: [], score: 0, logp: 0, tokenLogp: [], truncated: false, attention: []}]];
         }
-        requests.sort((a, b) => b.numbers[15] - a.numbers[15]); // the longest first, as the native engine does
-        const session = calls.dragoman_begin(this.engine, BigInt(options.batchTokens ?? 4096));
+        requests.sort((a, b) => b.length - a.length); // the longest first, as the native engine does
+        const session = calls.dragoman_begin(this.engine, BigInt(batchTokens));
         let left = requests.length;
         try {
             const refused = this.instance.with([Int32Array.from(requests.flatMap((one) => one.numbers)),
@@ -316,16 +352,13 @@ class Model {
             (numbers, fractions) => calls.dragoman_submit(session, BigInt(requests.length), numbers, fractions));
             if (refused) throw new EngineError("a token id or an option is out of range for this model");
             while (left) {
-                const collected = calls.dragoman_collect(session, MOST, MILLISECONDS);
+                const collected = calls.dragoman_collect(session, MOST, MILLISECONDS) >>> 0;
                 const answers = this.answers(collected, sources);
                 calls.dragoman_free(collected);
                 left -= answers.length;
                 yield* answers;
                 yield null;
             }
-        } catch (error) {
-            this.instance.broken ||= error instanceof WebAssembly.RuntimeError;
-            throw error;
         } finally {
             if (!this.instance.broken) calls.dragoman_end(session);
         }
@@ -382,7 +415,7 @@ class Model {
             (from, to, list, all, message, size) => calls.dragoman_trace(
                 this.engine, from, source.length, to, target.length, list, changes.length, all, values.length, message, size));
         try {
-            const at = calls.dragoman_trace_numbers(trace), {buffer} = calls.memory;
+            const at = calls.dragoman_trace_numbers(trace) >>> 0, {buffer} = calls.memory;
             return Object.fromEntries(JSON.parse(this.instance.message(calls.dragoman_trace_directory(trace))).map(
                 ({name, shape, first}) => {
                     const count = shape.reduce((a, b) => a * b, 1);
@@ -393,20 +426,32 @@ class Model {
         }
     }
 
-    /** Translate lines: the ids of each, and the words of its translations. */
+    /** The text without the characters around it that Python counts as spaces. */
+    static strip(text) {
+        let begin = 0, end = text.length;
+        while (Model.SPACE.test(text.charAt(begin))) begin++;
+        while (end > begin && Model.SPACE.test(text.charAt(end - 1))) end--;
+        return text.slice(begin, end);
+    }
+
+    /** Translate lines. Yields as `search`; each translation has its text and the ids of its source. */
     *translate(texts, options) {
-        const MOST = options.maxSourceTokens ?? 4096;
-        const encode = (text) => this.source.encode(options.to && text ? `>>${options.to}<< ${text}` : text);
-        const sources = texts.map((text) => encode(text.trim()).slice(0, MOST));
+        const {to, maxSourceTokens = 4096} = options, tag = `>>${to}<<`;
+        whole("maxSourceTokens", maxSourceTokens, 1, 1e5);
+        const tagged = to && this.source.pieces(this.source.encode(tag)).includes(tag);
+        if (to && !tagged && to !== this.languages[1]) throw new EngineError(`to = ${to}: this model does not translate to it`);
+        const lines = texts.map(Model.strip);
+        const encode = (line) => (Model.BLANK.test(line) ? [] : this.source.encode(tagged ? `${tag} ${line}` : line));
+        const sources = lines.map((line) => encode(line).slice(0, maxSourceTokens));
         const prefixes = [options.prefix ?? ""].flat();
         if (prefixes.length > 1 && prefixes.length !== texts.length)
             throw new EngineError(`${prefixes.length} prefixes for ${texts.length} texts`);
-        const prefixIds = texts.map((_, i) => this.target.encode((prefixes[i] ?? prefixes[0]).trim()));
+        const prefixIds = texts.map((_, i) => this.target.encode(Model.strip(prefixes[i] ?? prefixes[0])));
         for (const answer of this.search(sources, {...options, prefixIds})) {
             if (!answer) { yield null; continue; }
             const [number, hypotheses] = answer;
             yield [number, hypotheses.map((one) => ({
-                text: this.target.decode(one.ids), source: sources[number], ...one,
+                text: sources[number].length ? this.target.decode(one.ids) : lines[number], source: sources[number], ...one,
             }))];
         }
     }
@@ -450,13 +495,14 @@ function serve(port) {
     };
 }
 
-const IN_WORKER = [EngineError, Instance, Vocabulary, Model, serve];
+const IN_WORKER = [EngineError, Instance, Vocabulary, whole, Model, serve];
 
 /** One model behind a port. */
 class Remote {
     constructor(worker) {
         this.calls = new Map();
         this.next = 0;
+        this.ended = null; // the error of later calls
         if (worker) {
             const source = IN_WORKER.map(String).join("\n") + "\nserve(self);";
             const address = URL.createObjectURL(new Blob([source], {type: "text/javascript"}));
@@ -467,7 +513,6 @@ class Remote {
             const {port1, port2} = new MessageChannel();
             serve(port2);
             this.port = port1;
-            this.other = port2;
         }
         this.port.onmessage = ({data}) => this.receive(data);
     }
@@ -484,6 +529,7 @@ class Remote {
     }
 
     fail(error) {
+        this.ended ??= error;
         for (const call of this.calls.values()) call.reject(error);
         this.calls.clear();
     }
@@ -491,19 +537,20 @@ class Remote {
     call(call, args, each, signal) {
         const id = this.next++;
         return new Promise((resolve, reject) => {
-            this.calls.set(id, {resolve, reject, each});
+            if (this.ended) throw this.ended;
             this.port.postMessage({id, call, args});
-            const stop = () => this.port.postMessage({id, call: "stop"});
+            this.calls.set(id, {resolve, reject, each});
+            const stop = () => { if (this.calls.has(id)) this.port.postMessage({id, call: "stop"}); };
             if (signal?.aborted) stop();
             signal?.addEventListener("abort", stop, {once: true});
         });
     }
 
     close() {
-        this.fail(new DOMException("closed", "AbortError"));
+        for (const id of this.calls.keys()) this.port.postMessage({id, call: "stop"}); // without a worker, it would go on
+        this.fail(new DOMException("the translator is closed", "AbortError"));
         this.worker?.terminate();
         this.port.close?.();
-        this.other?.close();
     }
 }
 
@@ -534,6 +581,8 @@ class Remote {
  * @property {number[]} [banned] ids that are never generated
  * @property {boolean} [renormalize]
  * @property {string} [to] target language, for a model of several
+ * @property {number} [maxSourceTokens] a longer text is cut there
+ * @property {number} [batchTokens] source tokens of the texts that are translated together, times the beam
  * @property {AbortSignal} [signal] stops the search; the promise is rejected with an AbortError
  * @property {(place: number, translations: Hypothesis[]) => void} [each] is called as soon as a text is finished
  *
@@ -596,11 +645,12 @@ export class Translator {
      */
     trace(source, target, changes = []) { return this.remotes[0].call("trace", [source, target, changes]); }
 
-    /** End the workers. What still runs is rejected with an AbortError. */
+    /** End the workers. What still runs, and later calls, are rejected with an AbortError. */
     close() { for (const remote of this.remotes) remote.close(); }
 
     /** Each worker takes every n-th text. `perText` names options with a value for each text. */
     async #spread(call, texts, {signal, each, ...options}, perText) {
+        if (!Array.isArray(texts)) throw new EngineError(`${call} takes a list`);
         const found = new Array(texts.length), n = Math.min(this.remotes.length, texts.length);
         await Promise.all(this.remotes.slice(0, n).map((remote, first) => {
             const own = (list) => list.filter((_, place) => place % n === first), part = {...options};
@@ -637,10 +687,13 @@ export function supported() {
  */
 export async function load(files, {wasm, dtype = "auto", threads = 1, worker = typeof Worker === "function", progress = () => {}}) {
     if (!supported()) throw new EngineError("this browser lacks WebAssembly with SIMD: use a version from 2023 or later");
-    const module = wasm instanceof WebAssembly.Module ? wasm : await WebAssembly.compile(wasm);
+    whole("threads", threads, 1, 1000);
+    const module = wasm instanceof WebAssembly.Module ? wasm : await WebAssembly.compile(wasm).catch((error) => {
+        throw new EngineError(`engine.wasm cannot be compiled (${error.message})`);
+    });
     const remotes = Array.from({length: worker ? threads : 1}, () => new Remote(worker));
     try {
-        const [about] = await Promise.all(remotes.map((remote, i) => remote.call("load", [files, {wasm: module, dtype}], i ? undefined : progress)));
+        const [about] = await Promise.all(remotes.map((remote, i) => remote.call("load", [files, {module, dtype}], i ? undefined : progress)));
         return new Translator(remotes, about);
     } catch (error) {
         for (const remote of remotes) remote.close();

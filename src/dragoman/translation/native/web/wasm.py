@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-import sys
 from pathlib import Path
 
-from dragoman.base.compiler import CompilerError, Sources, cached, compile_library
+from dragoman.base.compiler import CompilerError, Sources, cached, compile_library, zig
 from dragoman.base.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -15,11 +14,11 @@ log = logging.getLogger(__name__)
 PACKAGED = "engine.wasm"  # next to this file, in a wheel
 MODULE = Path(__file__).with_name("engine.js")
 _CODE = Path(__file__).parents[1] / "cpp"
-_COMPILER = [sys.executable, "-m", "ziglang", "c++"]
+_COMPILER = zig("wasm32-wasi")
 # Features of the processor are options of the front end: as options of zig they would compile the standard
 # library once more. -fignore-exceptions: `throw` calls the page (cpp/web.cpp).
 _FLAGS = (
-    "-target", "wasm32-wasi", "-std=c++17", "-O2", "-fignore-exceptions", "-fvisibility=hidden",
+    "-std=c++17", "-O2", "-fignore-exceptions", "-fvisibility=hidden",
     "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
     *("-Xclang", "-target-feature", "-Xclang", "+simd128"),
     *("-Xclang", "-target-feature", "-Xclang", "+bulk-memory"),
