@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -193,6 +194,7 @@ def _run(state: ServerState, socket: Socket, *, log: LogFormat, quiet: bool) -> 
     from dragoman.serving.app import server_of
     from dragoman.serving.http.logs import logging_to
 
+    gc.set_threshold(700, 10, 10)  # Python's own: a server must not keep the garbage of many requests
     socket.listen()  # so that who reads the address can connect at once
     if not quiet:
         if _who(state.settings) == "for everybody":
