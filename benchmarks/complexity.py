@@ -29,9 +29,10 @@ import torch
 import typer
 from torch import Tensor, nn
 
-from dragoman.base import charts, machine
+from dragoman.base import machine
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import write_whole
+from dragoman.base.html import charts
 from dragoman.base.tables import aligned, count
 from dragoman.bench.turns import orders
 from dragoman.cli.options import Commands, Json, Quiet

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
-from dragoman.base import charts
+from dragoman.base.html import charts
 from dragoman.base.tables import aligned
 from dragoman.text.checks.faults import FlagKind
 

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
-from dragoman.base import charts
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import write_whole
+from dragoman.base.html import charts
 from dragoman.base.tables import aligned
 from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.runs.comparison.seeds import Seeded, Watch, score_test, seeded, spread_of

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from dragoman.base.charts import Curve, heading, line_chart, page, paragraph, svg_file, table
+from dragoman.base.html.charts import Curve, heading, line_chart, page, paragraph, svg_file, table
 
 NASTY = "</script><img onerror=alert(1)> & \"'"
 

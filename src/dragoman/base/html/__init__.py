@@ -1,0 +1,1 @@
+"""HTML files that need no network."""
