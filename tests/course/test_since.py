@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 import pytest
-from tests.course.reading import SENTENCES, assert_equal, chapter, live, opened
 
 from dragoman import Translator
 from dragoman.course import model_folder
+from tests.course.reading import SENTENCES, assert_equal, chapter, live, opened
 
 
 def numbers(translator: Translator, sentence: str) -> dict[str, float | str]:

@@ -113,7 +113,8 @@ def _link(_: object, tokens: Sequence[Token], at: int, options: object, env: obj
 
 def _table(_: object, tokens: Sequence[Token], at: int, options: object, env: dict[str, Any]) -> str:
     """A table in a box that scrolls, so that the page does not."""
-    return f'<div class="scroll" tabindex="0" role="group" aria-label="{env["labels"]["table"]}"><table class="text">'
+    name = env["labels"]["table"]
+    return f'<div class="scroll" tabindex="0" role="group" aria-label="{name}"><table class="text">'
 
 
 def _fence(_: object, tokens: Sequence[Token], at: int, options: object, env: dict[str, Any]) -> str:
