@@ -11,7 +11,8 @@ const WIDE = 8; // dimensions that are shown of an embedding
 const PAGE = 120; // tokens of the vocabulary at a time
 const NEAR = 8; // neighbours
 const LIKELY = 6; // rows with the greatest products
-const LONGER = 20; // tokens that a changed translation may have more
+const LONGER = 10; // tokens that a changed translation may have more, but no more than MOST in all
+const MOST = 60;
 const FACTORS = [0, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64];
 
 const range = (length, first = 0) => Array.from({ length }, (_, i) => first + i);
@@ -475,14 +476,15 @@ function factor({ model, say }) {
         const { source, target } = run;
         const cost = loss(await model.translator.trace(source.ids, target.ids, changes(target.ids)));
         const found = [];
-        while (found.length < source.ids.length + LONGER) {
+        const most = Math.min(target.ids.length + LONGER, MOST);
+        while (found.length < most) {
             const logps = await model.next(source.ids, found, changes(found));
             if (now !== newest) return; // another sentence or factor
             const id = logps.indexOf(Math.max(...logps));
             if (id === model.shape.end_id) break;
             found.push(id);
         }
-        const text = await model.translator.decode(found);
+        const text = (await model.translator.decode(found)) + (found.length < most ? "" : " …");
         if (now !== newest) return;
         const german = (key, text) => make("span", { lang: "de", dir: "auto" }, word(key, text));
         const head = ["factor", "nats", "translation"].map((key) => say(`words.${key}`));
