@@ -173,7 +173,7 @@ def test_every_live_number_is_pythons(browser: Any, tmp_path_factory: pytest.Tem
         page.locator("#words [data-widget='words.vocabulary'] input").fill(" un")
         count = sum("▁un" in piece for piece in reference.pieces)
         assert live(page, "words")["words.found"] == str(count)
-        page.locator("#words [data-widget='words.factor'] input").fill("6")  # the trained factor
+        page.locator("#words [data-widget='words.factor'] input").fill("8")  # the trained factor is in this place
         page.locator("[data-live='words.break.text']", has_text="weil er krank war.").wait_for()
         shown = live(page, "words")
         assert shown["words.break.loss"] == shown["words.whole.loss"]

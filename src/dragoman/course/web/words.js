@@ -13,7 +13,7 @@ const NEAR = 8; // neighbours
 const LIKELY = 6; // rows with the greatest products
 const LONGER = 10; // tokens that a changed translation may have more, but no more than MOST in all
 const MOST = 60;
-const FACTORS = [0, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64];
+const FACTORS = [0, 0.25, 0.5, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64];
 
 const range = (length, first = 0) => Array.from({ length }, (_, i) => first + i);
 const figure = (caption, head, rows) => scrolling(caption, table(null, caption, head, rows));
@@ -360,7 +360,8 @@ function map({ model, say }) {
 
 /** Points with names, the same scale on both axes. A name is put where it hides no other, if there is room. */
 function scatter(label, points) {
-    const [width, height, edge] = [640, 420, 40];
+    const width = Math.min(640, document.documentElement.clientWidth - 32); // one unit is one pixel
+    const [height, edge] = [420, 36];
     const ranges = ["x", "y"].map((axis) => {
         const values = points.map((point) => point[axis]);
         return [Math.min(...values), Math.max(...values)];
@@ -377,12 +378,14 @@ function scatter(label, points) {
         const at = [across(x), up(y)];
         const spots = [[8, 4], [-8 - wide, 4], [-wide / 2, -11], [-wide / 2, 19], [8, -11], [8, 19]]
             .map(([dx, dy]) => ({ x: at[0] + dx, y: at[1] + dy, wide }));
+        const out = (a) => a.x < 0 || a.x + a.wide > width;
         const hides = (a) => taken.some((b) => a.x < b.x + b.wide && b.x < a.x + a.wide && Math.abs(a.y - b.y) < 14);
-        const spot = spots.find((one) => !hides(one)) ?? spots[0];
+        const spot = spots.find((one) => !out(one) && !hides(one)) ?? spots.find((one) => !out(one)) ?? spots[0];
         taken.push(spot);
         return draw("text", { x: spot.x.toFixed(1), y: spot.y.toFixed(1) }, text);
     });
-    const frame = { class: "chart map", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label };
+    const style = { "min-width": 0, "max-width": `${width}px` };
+    const frame = { class: "chart map", style, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label };
     return scrolling(label, draw("svg", frame,
         draw("line", { class: "rule", x1: 0, x2: width, y1: up(0), y2: up(0) }),
         draw("line", { class: "rule", x1: across(0), x2: across(0), y1: 0, y2: height }), dots, names));
