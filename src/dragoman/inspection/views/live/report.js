@@ -1,8 +1,9 @@
 // The report on a translation, computed in the page: what `GET` and `POST /v1/how` answer, but by the engine in
 // WebAssembly. See inspection/inspect.py and contrast.py.
 //
-// One search and one pass compute each run, in the type of the loaded model, with keys and values in float32. So the
-// probabilities of the tree are those of the steps, in an int8 model too. Numbers as PyTorch's need a model in float32.
+// A search and a pass compute each run, both in the type of the loaded model, with keys and values in float32. Load any
+// model with dtype float32, one in int8 too: the numbers are then PyTorch's, and those of tree and steps agree to 1e-5.
+// In int8 the rounding of activations may move a log-probability of a large model by some hundredths between them.
 
 import { readReport } from "../page/data.js";
 import { OF_POSITIONS, noteOfTerms } from "./notes.js";
