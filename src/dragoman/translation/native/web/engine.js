@@ -107,15 +107,20 @@ class Vocabulary {
             instance.calls.dragoman_tokenizer_open(kind, data, model.length, listed, list.length, ids, message, size));
     }
 
-    encode(line) {
+    encode(line) { return this.tokens(line)[0]; }
+
+    ends(line) { return this.tokens(line)[1]; }
+
+    /** The ids of a line, and where each ends in it. */
+    tokens(line) {
         const {calls} = this.instance, bytes = new TextEncoder().encode(this.lowercase ? line.toLowerCase() : line);
         for (let room = bytes.length + 1; ; ) {
-            const ids = this.instance.with([bytes, new Int32Array(room), new Int32Array(room)], (text, ids, ends) => {
-                const count = calls.dragoman_tokenizer_encode(this.handle, text, bytes.length, ids, ends, room);
-                return count > room ? count : Array.from(new Int32Array(calls.memory.buffer, ids, count));
+            const tokens = this.instance.with([bytes, new Int32Array(room), new Int32Array(room)], (text, ...lists) => {
+                const count = calls.dragoman_tokenizer_encode(this.handle, text, bytes.length, ...lists, room);
+                return count > room ? count : lists.map((at) => Array.from(new Int32Array(calls.memory.buffer, at, count)));
             });
-            if (Array.isArray(ids)) return ids;
-            room = ids;
+            if (Array.isArray(tokens)) return tokens;
+            room = tokens;
         }
     }
 
@@ -157,7 +162,7 @@ class Model {
     static STOPS = ["full", "patient", "shrinking", "exact"];
     static NORMALIZATIONS = ["gnmt", "power"];
     static OPTIONS = ["beam", "nBest", "lengthPenalty", "normalization", "stop", "prefix", "prefixIds", "attention", "minimumLength",
-        "noRepeatNgram", "maxExtraTokens", "maxSourceTokens", "banned", "renormalize", "to", "batchTokens"];
+        "noRepeatNgram", "maxExtraTokens", "maxTokens", "maxSourceTokens", "banned", "renormalize", "to", "batchTokens"];
     static SPACE = /[^\S\ufeff]|[\x1c-\x1f\x85]/;
     static BLANK = /^[\s\p{Cc}\p{DI}\u2800\ufff9-\ufffb]*$/u; // as text/blank.py: such a line is not translated
     // The options that a model may have, with what they are where config.json leaves them out.
@@ -299,6 +304,7 @@ class Model {
         const normalization = Model.NORMALIZATIONS.indexOf(options.normalization ?? o.normalization);
         const {prefixIds: prefix = [], minimumLength: minimum = 0, noRepeatNgram: ngram = 0, maxExtraTokens: extra = 50} = options;
         for (const [what, value, least, most] of [["beam", size, 1, 1000], ["nBest", best, 1, size], ["maxExtraTokens", extra, 0, 1e5],
+            ["maxTokens", options.maxTokens ?? 0, 0, 1e5],
             ["minimumLength", minimum, 0, 1e5], ["noRepeatNgram", ngram, 0, 2 ** 30]])
             whole(what, value, least, most);
         const penalty = options.lengthPenalty ?? o.length_penalty;
@@ -318,7 +324,7 @@ class Model {
         const match = /^(\d+)(?:\.(\d+))?$/.exec(options.attention ?? "0"), [layer, head] = [Number(match?.[1]) - 1, Number(match?.[2] ?? 0) - 1];
         if (!match || layer >= decoder_layers || head >= heads || (options.attention && (layer < 0 || match[2] === "0")))
             throw new EngineError(`attention = ${options.attention}: write LAYER or LAYER.HEAD, of ${decoder_layers} layers and ${heads} heads`);
-        const limit = Math.max(source.length + extra, prefix.length), ngrams = ngram ? [ngram] : [];
+        const limit = Math.max(options.maxTokens ?? source.length + extra, prefix.length), ngrams = ngram ? [ngram] : [];
         const lists = [[...source, end_id], prefix, ngrams, [], [], [], [], never, []];
         const ruled = prefix.length || minimum || ngram ? 1 : 0;
         return {
@@ -476,7 +482,7 @@ function serve(port) {
             return {shape, generation, languages, dtype};
         }
         if (!model || model.instance.broken) throw new EngineError("the engine has failed before: load the model again");
-        if (call === "encode" || call === "decode" || call === "pieces") return model[args[0]][call](args[1]);
+        if (["encode", "ends", "decode", "pieces"].includes(call)) return model[args[0]][call](args[1]);
         if (call === "trace") return model.trace(...args);
         for (const answer of model[call](...args)) {
             if (answer) port.postMessage({id, answer});
@@ -577,7 +583,9 @@ class Remote {
  * @property {"full" | "patient" | "shrinking" | "exact"} [stop] when a search ends
  * @property {string | string[]} [prefix] the beginning of each translation, or of all
  * @property {string} [attention] LAYER or LAYER.HEAD, counted from 1
- * @property {number} [minimumLength] @property {number} [noRepeatNgram] @property {number} [maxExtraTokens]
+ * @property {number} [minimumLength] @property {number} [noRepeatNgram]
+ * @property {number} [maxExtraTokens] tokens more than the source has, at most
+ * @property {number} [maxTokens] tokens at most, the prefix included, instead
  * @property {number[]} [banned] ids that are never generated
  * @property {boolean} [renormalize]
  * @property {string} [to] target language, for a model of several
@@ -628,6 +636,9 @@ export class Translator {
     /** @returns {Promise<number[]>} ids of a text. `side`: the vocabulary, "source" or "target". */
     encode(text, side = "source") { return this.remotes[0].call("encode", [side, text]); }
 
+    /** @returns {Promise<number[]>} where each token of a text ends, in bytes of UTF-8 of the text in lower case if the model reads that */
+    ends(text, side = "source") { return this.remotes[0].call("ends", [side, text]); }
+
     /** @returns {Promise<string>} */
     decode(ids, side = "target") { return this.remotes[0].call("decode", [side, ids]); }
 
@@ -664,6 +675,9 @@ export class Translator {
         return found;
     }
 }
+
+/** The options of the model in a config.json, with defaults. Throws an EngineError for one that the engine does not run. */
+export const shapeOf = (config) => Model.shape(config);
 
 /** Whether this browser runs engine.wasm: it needs WebAssembly with SIMD, which all browsers have since 2023. */
 export function supported() {

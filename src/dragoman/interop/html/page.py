@@ -1,0 +1,250 @@
+"""A page in one HTML file that translates in the browser, without a network. Needs PyTorch only to quantise.
+
+The file has
+
+    the page of the server        `serving/web`, whose requests `page/local.js` answers
+    the engine                    engine.wasm, and engine.js in the script
+    the files of each model       in int8, deflated, as base64, each in an element that is no script
+    "page"                        JSON: the choices, and where each file is
+
+Sentences are split by the browser (`page/sentences.js`). Terms, memories, adapters and files are not in it, and
+placeholders are not protected.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+import tempfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.base.errors import ConfigError
+from dragoman.base.files import new_file
+from dragoman.base.html.document import PACKAGE, bundled, document, inert
+from dragoman.base.languages import base, canonical, language_name
+from dragoman.base.machine import require_pytorch
+from dragoman.interop.formats import format_of
+from dragoman.interop.source import opened
+from dragoman.text.abbreviations import titles_and_abbreviations
+from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.folder.config import CARD, WEIGHTS, FolderConfig, read_config
+from dragoman.translation.folder.digest import check_digest
+from dragoman.translation.folder.vocabulary import tokenizer_of_folder
+from dragoman.translation.native.native import unsupported
+from dragoman.translation.native.web.wasm import engine_wasm
+from dragoman.translation.search.alignment import aligning_of
+
+VIEWS = ("difference", "translation", "attention", "beam", "positions", "terms", "complexity")  # of views.js
+SUFFIX = ".html"
+_CHARACTERS = 50_000  # of a text
+_INSPECTED = {"characters": 500, "beam": 10}
+_WEB, _VIEWS, _OWN = "serving/web", "inspection/views/page", "interop/html/page"
+_LICENCE = re.compile(r"^licen[cs]e: *(\S.*)$", re.MULTILINE)  # in the front matter of a card
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Packed:
+    """A model for the page. `files` are those of an int8 folder."""
+
+    name: str
+    config: FolderConfig
+    tokenizer: Tokenizer
+    files: dict[str, bytes]
+    card: str
+
+    @property
+    def targets(self) -> dict[str, str | None]:
+        """The target languages, and how the model writes those that it chooses from."""
+        languages = self.tokenizer.languages
+        return {canonical(one): one for one in languages} or {canonical(self.config.target_language): None}
+
+
+def export_page(models: Sequence[str | Path], output: Path, *, views: Sequence[str] = VIEWS) -> int:
+    """Write the page to the new file `output`, and return its size in bytes.
+
+    `views` name what "Look inside sentence" shows; without any, the page does not offer it. Raises ConfigError,
+    before anything is written, if a model cannot run in a page, a view is unknown, `output` exists, or
+    engine.wasm is missing.
+    """
+    if unknown := [one for one in views if one not in VIEWS]:
+        raise ConfigError(f"--views {unknown[0]}: unknown view", hint=f"choose of {', '.join(VIEWS)}, or none")
+    with new_file(output) as part:
+        wasm = engine_wasm().read_bytes()
+        return part.write_bytes(_page([_packed(model) for model in models], wasm, views).encode())
+
+
+def refusal(config: FolderConfig, tokenizer: Tokenizer) -> str | None:
+    """Return why the engine in a page cannot run a model, or None if it can."""
+    if reason := unsupported(config.model):
+        return reason
+    if tokenizer.config.kind == "words":
+        return "it has no tokenizer of words"
+    return "it does not normalise punctuation" if tokenizer.config.punctuation else None
+
+
+def _packed(model: str | Path) -> _Packed:
+    with opened(model) as folder, _ours(model, folder) as own:
+        config = read_config(own)
+        tokenizer = tokenizer_of_folder(own, config)
+        if reason := refusal(config, tokenizer):
+            raise ConfigError(
+                f"{model}: a page cannot run this model: {reason}",
+                hint="Transformers with SentencePiece can; dragoman serve has a page for all models",
+            )
+        with _quantised(model, own, config) as stored:
+            config = read_config(stored)
+            check_digest(stored / WEIGHTS, config.weights)
+            lists = json.loads((stored / "tokenizer.json").read_bytes())["files"]
+            names = ["config.json", "generation.json", "tokenizer.json", *lists, WEIGHTS]
+            card = stored / CARD
+            return _Packed(
+                name=Path(model).resolve().name,
+                config=config,
+                tokenizer=tokenizer,
+                files={name: (stored / name).read_bytes() for name in names},
+                card=card.read_text(encoding="utf-8", errors="replace") if card.exists() else "",
+            )
+
+
+@contextmanager
+def _ours(model: str | Path, folder: Path) -> Iterator[Path]:
+    """The model as a folder of dragoman's, a temporary one if it is of another format."""
+    if (form := format_of(folder)) is None:
+        yield folder
+        return
+    require_pytorch(f"{model}: converting the model")
+    from dragoman.models.folder.bundle import save
+
+    with tempfile.TemporaryDirectory(prefix="dragoman-") as temporary:
+        save(form.read(folder), own := Path(temporary, "model"))
+        yield own
+
+
+@contextmanager
+def _quantised(model: str | Path, folder: Path, config: FolderConfig) -> Iterator[Path]:
+    """The model in int8, as a temporary folder unless it is int8 already."""
+    if config.quantised:
+        yield folder
+        return
+    require_pytorch(f"{model}: quantising the model")
+    from dragoman.models.folder.quantisation import quantise_folder
+
+    with tempfile.TemporaryDirectory(prefix="dragoman-") as temporary:
+        quantise_folder(folder, own := Path(temporary, "int8"))
+        yield own
+
+
+def _page(models: Sequence[_Packed], wasm: bytes, views: Sequence[str]) -> str:
+    data, facts = {"engine": _encoded(wasm)}, []
+    for number, model in enumerate(models):
+        ids = {name: f"file-{number}-{place}" for place, name in enumerate(model.files)}
+        data |= {ids[name]: _encoded(content) for name, content in model.files.items()}
+        places = {name: [ids[name], len(content)] for name, content in model.files.items()}
+        facts.append({"files": places, **_facts(model)})
+    page = {
+        "offer": _offer(models, how="#how&" if views else False),
+        "files": facts,
+        "engine": ["engine", len(wasm)],
+        "views": list(views),
+        "limits": _INSPECTED,
+    }
+    inspecting = [f"{_OWN}/inspecting.js", f"{_VIEWS}/how.js"] if views else []
+    styles = [_text(f"{_WEB}/style.css"), _text(f"{_OWN}/page.css")]
+    if views:
+        styles.append(_text(f"{_VIEWS}/style.css") + _text(f"{_VIEWS}/how.css"))
+    return document(
+        title=f"Translate {', '.join(dict.fromkeys(map(_pair, models)))}",
+        body=_body(models, inspecting=bool(views)),
+        script=bundled(f"{_OWN}/start.js", f"{_WEB}/main.js", *inspecting, instead={f"{_WEB}/api.js": f"{_OWN}/local.js"}),
+        styles=styles,
+        data={"page": inert(page), **data},
+        engine=True,
+    )
+
+
+def _offer(models: Sequence[_Packed], *, how: str | bool) -> dict[str, Any]:
+    """The answer to GET /v1/page (`serving/page/routes.py`)."""
+    targets: dict[str, list[str]] = {}
+    for model in models:
+        targets.setdefault(canonical(model.config.source_language), []).extend(model.targets)
+    codes = dict.fromkeys([*targets, *(code for each in targets.values() for code in each)])
+    return {
+        "languages": [
+            {"code": code, "name": language_name(code), "targets": list(dict.fromkeys(targets.get(code, [])))}
+            for code in codes
+        ],
+        "models": [
+            {
+                "name": model.name,
+                "source": canonical(model.config.source_language),
+                "targets": list(model.targets),
+                "adapters": [],
+                "terms": [],
+            }
+            for model in models
+        ],
+        "memories": [],
+        "how": how,
+        "detects": False,
+        "limits": {"characters": _CHARACTERS, "file_bytes": 0},
+    }
+
+
+def _facts(model: _Packed) -> dict[str, Any]:
+    """What `page/local.js` has to know of a model beside its files."""
+    aligning = aligning_of(model.config.model, model.config.alignment)
+    if aligning is None:
+        raise ConfigError(f"{model.name}: a model without attention has no alignment")
+    placeholders = model.tokenizer.placeholders
+    return {
+        "config": json.loads(model.files["config.json"]),
+        "to": model.targets,
+        "attention": str(aligning.attention),
+        "reading": aligning.reading,
+        "banned": [*model.config.generation.banned, *(placeholders[1] if placeholders else ())],
+        "unknown": model.tokenizer.unk_id,
+        "endless": titles_and_abbreviations(base(model.config.source_language)),
+    }
+
+
+def _body(models: Sequence[_Packed], *, inspecting: bool) -> str:
+    found = re.search("<body>(.*)</body>", _text(f"{_WEB}/index.html"), re.DOTALL)
+    about = "".join(map(_about, models))
+    return (
+        (found[1] if found else "")
+        + ('<main id="app" hidden></main>' if inspecting else "")
+        + f'<footer id="about" class="about"><details><summary>About this page</summary>{about}</details></footer>'
+    )
+
+
+def _about(model: _Packed) -> str:
+    licence = _LICENCE.search(model.card)
+    rows = {
+        "model": model.name,
+        "languages": _pair(model),
+        "licence": licence[1].strip() if licence else "not named by its card",
+        "weights": f"{len(model.files[WEIGHTS]) / 1e6:.1f} MB, {model.config.weights or ''}",
+    }
+    terms = "".join(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in rows.items())
+    card = f"<pre tabindex=\"0\">{html.escape(model.card)}</pre>" if model.card else ""
+    return f"<section><dl>{terms}</dl>{card}</section>"
+
+
+def _pair(model: _Packed) -> str:
+    targets = ", ".join(map(language_name, model.targets))
+    return f"{language_name(model.config.source_language)} to {targets}"
+
+
+def _text(path: str) -> str:
+    return (PACKAGE / path).read_text(encoding="utf-8")
+
+
+def _encoded(content: bytes) -> str:
+    return base64.b64encode(zlib.compress(content, 9)).decode()
