@@ -97,7 +97,9 @@ def lines_to_verify(path: str | None, *, no_verify: bool) -> list[str]:
 def export_model(
     models: Annotated[
         list[Path],
-        typer.Argument(metavar="MODEL...", help="A model folder, or RUN@500; for html, one or more.", show_default=False),
+        typer.Argument(
+            metavar="MODEL...", help="A model folder, or RUN@500; for html, one or more.", show_default=False
+        ),
     ],
     to: Annotated[str, Flag(f"The format: {', '.join([*FORMATS, 'html'])}.", metavar="FORMAT")],
     output: Annotated[

@@ -50,7 +50,7 @@ _LICENCE = re.compile(r"^licen[cs]e: *(\S.*)$", re.MULTILINE)  # in the front ma
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Packed:
+class PackedModel:
     """A model for the page. `files` are those of an int8 folder."""
 
     name: str
@@ -74,10 +74,15 @@ def export_page(models: Sequence[str | Path], output: Path, *, views: Sequence[s
     engine.wasm is missing.
     """
     if unknown := [one for one in views if one not in VIEWS]:
-        raise ConfigError(f"--views {unknown[0]}: unknown view", hint=f"choose of {', '.join(VIEWS)}, or none")
+        raise ConfigError(
+            f"--views {unknown[0]}: unknown view", hint=f"choose of {', '.join(VIEWS)}, or none"
+        )
     with new_file(output) as part:
         wasm = engine_wasm().read_bytes()
-        return part.write_bytes(_page([_packed(model) for model in models], wasm, views).encode())
+        names = [Path(model).resolve().name for model in models]
+        names = names if len(set(names)) == len(names) else list(map(str, models))
+        found = [packed(model, name) for model, name in zip(models, names, strict=True)]
+        return part.write_bytes(_page(found, wasm, views).encode())
 
 
 def refusal(config: FolderConfig, tokenizer: Tokenizer) -> str | None:
@@ -89,7 +94,8 @@ def refusal(config: FolderConfig, tokenizer: Tokenizer) -> str | None:
     return "it does not normalise punctuation" if tokenizer.config.punctuation else None
 
 
-def _packed(model: str | Path) -> _Packed:
+def packed(model: str | Path, name: str) -> PackedModel:
+    """Return a model in int8 with its name. Raises ConfigError if a page cannot run it."""
     with opened(model) as folder, _ours(model, folder) as own:
         config = read_config(own)
         tokenizer = tokenizer_of_folder(own, config)
@@ -104,8 +110,8 @@ def _packed(model: str | Path) -> _Packed:
             lists = json.loads((stored / "tokenizer.json").read_bytes())["files"]
             names = ["config.json", "generation.json", "tokenizer.json", *lists, WEIGHTS]
             card = stored / CARD
-            return _Packed(
-                name=Path(model).resolve().name,
+            return PackedModel(
+                name=name,
                 config=config,
                 tokenizer=tokenizer,
                 files={name: (stored / name).read_bytes() for name in names},
@@ -141,13 +147,13 @@ def _quantised(model: str | Path, folder: Path, config: FolderConfig) -> Iterato
         yield own
 
 
-def _page(models: Sequence[_Packed], wasm: bytes, views: Sequence[str]) -> str:
+def _page(models: Sequence[PackedModel], wasm: bytes, views: Sequence[str]) -> str:
     data, facts = {"engine": _encoded(wasm)}, []
     for number, model in enumerate(models):
         ids = {name: f"file-{number}-{place}" for place, name in enumerate(model.files)}
         data |= {ids[name]: _encoded(content) for name, content in model.files.items()}
         places = {name: [ids[name], len(content)] for name, content in model.files.items()}
-        facts.append({"files": places, **_facts(model)})
+        facts.append({"files": places, **facts_of(model)})
     page = {
         "offer": _offer(models, how="#how&" if views else False),
         "files": facts,
@@ -162,14 +168,16 @@ def _page(models: Sequence[_Packed], wasm: bytes, views: Sequence[str]) -> str:
     return document(
         title=f"Translate {', '.join(dict.fromkeys(map(_pair, models)))}",
         body=_body(models, inspecting=bool(views)),
-        script=bundled(f"{_OWN}/start.js", f"{_WEB}/main.js", *inspecting, instead={f"{_WEB}/api.js": f"{_OWN}/local.js"}),
+        script=bundled(
+            f"{_OWN}/start.js", f"{_WEB}/main.js", *inspecting, instead={f"{_WEB}/api.js": f"{_OWN}/local.js"}
+        ),
         styles=styles,
         data={"page": inert(page), **data},
         engine=True,
     )
 
 
-def _offer(models: Sequence[_Packed], *, how: str | bool) -> dict[str, Any]:
+def _offer(models: Sequence[PackedModel], *, how: str | bool) -> dict[str, Any]:
     """The answer to GET /v1/page (`serving/page/routes.py`)."""
     targets: dict[str, list[str]] = {}
     for model in models:
@@ -197,7 +205,7 @@ def _offer(models: Sequence[_Packed], *, how: str | bool) -> dict[str, Any]:
     }
 
 
-def _facts(model: _Packed) -> dict[str, Any]:
+def facts_of(model: PackedModel) -> dict[str, Any]:
     """What `page/local.js` has to know of a model beside its files."""
     aligning = aligning_of(model.config.model, model.config.alignment)
     if aligning is None:
@@ -214,7 +222,7 @@ def _facts(model: _Packed) -> dict[str, Any]:
     }
 
 
-def _body(models: Sequence[_Packed], *, inspecting: bool) -> str:
+def _body(models: Sequence[PackedModel], *, inspecting: bool) -> str:
     found = re.search("<body>(.*)</body>", _text(f"{_WEB}/index.html"), re.DOTALL)
     about = "".join(map(_about, models))
     return (
@@ -224,7 +232,7 @@ def _body(models: Sequence[_Packed], *, inspecting: bool) -> str:
     )
 
 
-def _about(model: _Packed) -> str:
+def _about(model: PackedModel) -> str:
     licence = _LICENCE.search(model.card)
     rows = {
         "model": model.name,
@@ -233,11 +241,11 @@ def _about(model: _Packed) -> str:
         "weights": f"{len(model.files[WEIGHTS]) / 1e6:.1f} MB, {model.config.weights or ''}",
     }
     terms = "".join(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in rows.items())
-    card = f"<pre tabindex=\"0\">{html.escape(model.card)}</pre>" if model.card else ""
+    card = f'<pre tabindex="0">{html.escape(model.card)}</pre>' if model.card else ""
     return f"<section><dl>{terms}</dl>{card}</section>"
 
 
-def _pair(model: _Packed) -> str:
+def _pair(model: PackedModel) -> str:
     targets = ", ".join(map(language_name, model.targets))
     return f"{language_name(model.config.source_language)} to {targets}"
 

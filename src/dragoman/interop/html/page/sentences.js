@@ -12,6 +12,7 @@ const CLAUSE = /[;:,–—؛،；：，、]\s*|\s[-–]\s/g;
 const CLOSED = /\([^()]*\)|\[[^\][]*\]|\{[^{}]*\}|(?<![^\s(\[])(?:"(?=[\p{L}\p{N}])[^"]{0,60}"|“[^“”]{0,60}”|„[^„“”]{0,60}[“”]|«[^«»]{0,60}»)(?![\p{L}\p{N}])/gu;
 const BRACKETED = /^[^\p{L}\p{N}()[\]{}]*(?:\([^()]*\)|\[[^\][]*\])[^\p{L}\p{N}()[\]{}]*$/u;
 const NUMBER = /^\s*[(\[]?(?:\d{1,3}|[A-Za-z])[.)\]]\s*$/; // "1." before a sentence
+const OPENING = /[\p{Ps}\p{Pi}]*$/u; // the browser takes these for closing ones
 // Before a space these end no sentence in any language: initials, and abbreviations that others follow.
 const ABBREVIATION = /(?:(?<![\p{L}\p{N}])(?!I\.)\p{L}|\b(?:bzw|ca|vgl|inkl|evtl|Abb|Abs|Art|Bd|Hrsg|No|Nos|Nr|Fig|Vol|Rev|Gen|Sen|Rep|Gov|Col|Capt|Sgt|Lt|Mt|vs|cf|approx|p|pp|S))\.\s*$/u;
 
@@ -70,7 +71,8 @@ function places(line, language, [titles, others]) {
     const title = new RegExp(`(?<![\\p{L}\\p{N}_.-])(?:${titles})\\.\\s*$`, "iu");
     const shown = line.replace(/…(?=\s+[^\p{L}\p{N}\s]{0,3}\p{Lu})/gu, "."); // which ends a sentence
     let start = 0;
-    return Array.from(segmenter(language).segment(shown), ({ index }) => index).filter((place) => {
+    const found = Array.from(segmenter(language).segment(shown), ({ index }) => index - line.slice(0, index).match(OPENING)[0].length);
+    return found.filter((place) => {
         const before = line.slice(start, place), last = before.trimEnd().length + start;
         const said = /[.!?…]["'“”’»›)\]}]+\s*$/u.test(before) && /\p{Ll}/u.test(line.charAt(place)); // "Stop!" he said
         const ends = place > 0 && place <= words && !kept.has(last) && !said && !NUMBER.test(before) && !title.test(before) &&
