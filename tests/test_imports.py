@@ -49,6 +49,7 @@ FLOORS = {
     "bulk": 9,
     "serving": 9,
     "bench": 10,
+    "course": 10,
     "cli": 11,
     "__main__": 12,
 }

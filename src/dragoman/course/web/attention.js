@@ -1,0 +1,3 @@
+// Chapter 3: attention.
+
+export const attention = {};

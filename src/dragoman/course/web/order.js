@@ -1,0 +1,3 @@
+// Chapter 2: the order of words.
+
+export const order = {};

@@ -1,0 +1,3 @@
+// Chapter 5: before and since.
+
+export const since = {};
