@@ -14,7 +14,7 @@ from tests.translation.bundles import PAIRS, learnt_bundle
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.html.document import PACKAGE
-from dragoman.interop.html.page import facts_of, packed
+from dragoman.interop.html.page import facts_of, page_model
 from dragoman.models.folder.bundle import save
 from dragoman.models.folder.quantisation import quantise_folder
 from dragoman.serving.page.words import sentence_table
@@ -75,7 +75,8 @@ def compare(folder: Path, begun: list[tuple[str, str]], monkeypatch: pytest.Monk
 
     def table(line: str, prefix: str = "") -> dict[str, Any]:
         (found,) = translator.translate([line], prefix=[prefix], alignment=True, **one)
-        return json.loads(json.dumps(sentence_table(line, found.text, found)))
+        plain: dict[str, Any] = json.loads(json.dumps(sentence_table(line, found.text, found)))
+        return plain
 
     for line, answer in zip(LINES, answers["tables"], strict=True):
         same(answer, table(line))
@@ -115,7 +116,7 @@ def in_node(folder: Path, begun: list[tuple[str, str]], to: str | None) -> dict[
         "sentences": (own / "sentences.js").as_uri(),
         "wasm": str(wasm),
         "folder": str(folder),
-        "facts": facts_of(packed(folder, "model")),
+        "facts": facts_of(page_model(folder, "model")),
         "to": to,
         "lines": LINES,
         "begun": begun,

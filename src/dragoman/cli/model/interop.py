@@ -121,8 +121,8 @@ def export_model(
     views: Annotated[
         str | None,
         Flag(
-            "What html shows of a sentence: translation, attention, beam, positions, terms, complexity, or none. "
-            "[default: all]",
+            "What html shows of a sentence: difference, translation, attention, beam, positions, terms, "
+            "complexity; or none. [default: all]",
             metavar="NAME,...",
         ),
     ] = None,

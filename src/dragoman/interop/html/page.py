@@ -7,18 +7,16 @@ The file has
     the files of each model       in int8, deflated, as base64, each in an element that is no script
     "page"                        JSON: the choices, and where each file is
 
-Sentences are split by the browser (`page/sentences.js`). Terms, memories, adapters and files are not in it, and
-placeholders are not protected.
+Sentences are split by the browser (`page/sentences.js`). The page has no files, terms, memories or
+adapters, and does not protect placeholders.
 """
 
 from __future__ import annotations
 
-import base64
 import html
 import json
 import re
 import tempfile
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,7 +25,7 @@ from typing import Any
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import new_file
-from dragoman.base.html.document import PACKAGE, bundled, document, inert
+from dragoman.base.html.document import PACKAGE, bundled, document, inert, packed
 from dragoman.base.languages import base, canonical, language_name
 from dragoman.base.machine import require_pytorch
 from dragoman.interop.formats import format_of
@@ -50,7 +48,7 @@ _LICENCE = re.compile(r"^licen[cs]e: *(\S.*)$", re.MULTILINE)  # in the front ma
 
 
 @dataclass(frozen=True, kw_only=True)
-class PackedModel:
+class PageModel:
     """A model for the page. `files` are those of an int8 folder."""
 
     name: str
@@ -69,9 +67,9 @@ class PackedModel:
 def export_page(models: Sequence[str | Path], output: Path, *, views: Sequence[str] = VIEWS) -> int:
     """Write the page to the new file `output`, and return its size in bytes.
 
-    `views` name what "Look inside sentence" shows; without any, the page does not offer it. Raises ConfigError,
-    before anything is written, if a model cannot run in a page, a view is unknown, `output` exists, or
-    engine.wasm is missing.
+    `views` name what "Look inside sentence" shows; without any, the page does not offer it. Raises
+    ConfigError, before anything is written, if a model cannot run in a page, a view is unknown, `output`
+    exists, or engine.wasm is missing.
     """
     if unknown := [one for one in views if one not in VIEWS]:
         raise ConfigError(
@@ -81,7 +79,7 @@ def export_page(models: Sequence[str | Path], output: Path, *, views: Sequence[s
         wasm = engine_wasm().read_bytes()
         names = [Path(model).resolve().name for model in models]
         names = names if len(set(names)) == len(names) else list(map(str, models))
-        found = [packed(model, name) for model, name in zip(models, names, strict=True)]
+        found = [page_model(model, name) for model, name in zip(models, names, strict=True)]
         return part.write_bytes(_page(found, wasm, views).encode())
 
 
@@ -94,7 +92,7 @@ def refusal(config: FolderConfig, tokenizer: Tokenizer) -> str | None:
     return "it does not normalise punctuation" if tokenizer.config.punctuation else None
 
 
-def packed(model: str | Path, name: str) -> PackedModel:
+def page_model(model: str | Path, name: str) -> PageModel:
     """Return a model in int8 with its name. Raises ConfigError if a page cannot run it."""
     with opened(model) as folder, _ours(model, folder) as own:
         config = read_config(own)
@@ -110,7 +108,7 @@ def packed(model: str | Path, name: str) -> PackedModel:
             lists = json.loads((stored / "tokenizer.json").read_bytes())["files"]
             names = ["config.json", "generation.json", "tokenizer.json", *lists, WEIGHTS]
             card = stored / CARD
-            return PackedModel(
+            return PageModel(
                 name=name,
                 config=config,
                 tokenizer=tokenizer,
@@ -147,17 +145,15 @@ def _quantised(model: str | Path, folder: Path, config: FolderConfig) -> Iterato
         yield own
 
 
-def _page(models: Sequence[PackedModel], wasm: bytes, views: Sequence[str]) -> str:
-    data, facts = {"engine": _encoded(wasm)}, []
+def _page(models: Sequence[PageModel], wasm: bytes, views: Sequence[str]) -> str:
+    data, facts = {"engine": packed(wasm)}, []
     for number, model in enumerate(models):
         ids = {name: f"file-{number}-{place}" for place, name in enumerate(model.files)}
-        data |= {ids[name]: _encoded(content) for name, content in model.files.items()}
-        places = {name: [ids[name], len(content)] for name, content in model.files.items()}
-        facts.append({"files": places, **facts_of(model)})
+        data |= {ids[name]: packed(content) for name, content in model.files.items()}
+        facts.append({"files": ids, **facts_of(model)})
     page = {
         "offer": _offer(models, how="#how&" if views else False),
         "files": facts,
-        "engine": ["engine", len(wasm)],
         "views": list(views),
         "limits": _INSPECTED,
     }
@@ -177,7 +173,7 @@ def _page(models: Sequence[PackedModel], wasm: bytes, views: Sequence[str]) -> s
     )
 
 
-def _offer(models: Sequence[PackedModel], *, how: str | bool) -> dict[str, Any]:
+def _offer(models: Sequence[PageModel], *, how: str | bool) -> dict[str, Any]:
     """The answer to GET /v1/page (`serving/page/routes.py`)."""
     targets: dict[str, list[str]] = {}
     for model in models:
@@ -205,7 +201,7 @@ def _offer(models: Sequence[PackedModel], *, how: str | bool) -> dict[str, Any]:
     }
 
 
-def facts_of(model: PackedModel) -> dict[str, Any]:
+def facts_of(model: PageModel) -> dict[str, Any]:
     """What `page/local.js` has to know of a model beside its files."""
     aligning = aligning_of(model.config.model, model.config.alignment)
     if aligning is None:
@@ -222,17 +218,15 @@ def facts_of(model: PackedModel) -> dict[str, Any]:
     }
 
 
-def _body(models: Sequence[PackedModel], *, inspecting: bool) -> str:
+def _body(models: Sequence[PageModel], *, inspecting: bool) -> str:
     found = re.search("<body>(.*)</body>", _text(f"{_WEB}/index.html"), re.DOTALL)
     about = "".join(map(_about, models))
-    return (
-        (found[1] if found else "")
-        + ('<main id="app" hidden></main>' if inspecting else "")
-        + f'<footer id="about" class="about"><details><summary>About this page</summary>{about}</details></footer>'
-    )
+    app = '<main id="app" hidden></main>' if inspecting else ""
+    details = f"<details><summary>About this page</summary>{about}</details>"
+    return f'{found[1] if found else ""}{app}<footer id="about" class="about">{details}</footer>'
 
 
-def _about(model: PackedModel) -> str:
+def _about(model: PageModel) -> str:
     licence = _LICENCE.search(model.card)
     rows = {
         "model": model.name,
@@ -245,14 +239,10 @@ def _about(model: PackedModel) -> str:
     return f"<section><dl>{terms}</dl>{card}</section>"
 
 
-def _pair(model: PackedModel) -> str:
+def _pair(model: PageModel) -> str:
     targets = ", ".join(map(language_name, model.targets))
     return f"{language_name(model.config.source_language)} to {targets}"
 
 
 def _text(path: str) -> str:
     return (PACKAGE / path).read_text(encoding="utf-8")
-
-
-def _encoded(content: bytes) -> str:
-    return base64.b64encode(zlib.compress(content, 9)).decode()

@@ -3,8 +3,8 @@
 // A model is unpacked when it is first needed. The answers are those of serving/page/routes.py.
 
 import { load, supported } from "../../../translation/native/web/engine.js";
+import { unpacked } from "../../../translation/native/web/packed.js";
 import { segment } from "./sentences.js";
-import { unpack } from "./unpack.js";
 import { alternatives, begun, copiedTable, nextWords, sentenceTable, translateAll } from "./words.js";
 
 /** A failed request. `kind`: long, or error. */
@@ -31,8 +31,7 @@ export async function ask(path, body, { signal } = {}) {
         return await ANSWERS[body === undefined ? `GET ${path}` : path](body, signal);
     } catch (error) {
         if (error instanceof Failure || error.name === "AbortError") throw error;
-        if (/failed before|worker|memory|allocation/i.test(error.message)) closeAll();
-        const memory = /memory|allocation/i.test(error.message);
+        const memory = /memory|allocation|failed before/i.test(error.message);
         throw new Failure("error", memory ? "There is too little memory for this model. Close other pages, then reload this one." : error.message);
     }
 }
@@ -99,36 +98,23 @@ export async function modelOf({ source, target, model }, signal) {
     const fits = (one) => one.source === source && one.targets.includes(target) && (!model || one.name === model);
     const number = page.offer.models.findIndex(fits);
     if (number < 0) throw new Failure("error", `This page has no model from ${source} to ${target}.`);
-    if (!opened.has(number)) {
-        opened.set(number, open(number).catch((error) => {
-            opened.delete(number); // another attempt may succeed
-            throw error;
-        }));
-    }
+    if (!opened.has(number)) opened.set(number, open(number));
     const own = await opened.get(number);
     signal?.throwIfAborted();
     return { ...own, source, target, to: page.files[number].to[target] };
-}
-
-/** After a failure of an engine, the next request opens its model again. */
-function closeAll() {
-    for (const model of opened.values()) model.then(({ translator }) => translator.close(), () => {});
-    opened.clear();
 }
 
 async function open(number) {
     const { name } = page.offer.models[number], { files, ...about } = page.files[number];
     if (!supported()) throw new Failure("error", "This browser lacks WebAssembly with SIMD: use a version from 2023 or later.");
     if (typeof DecompressionStream !== "function") throw new Failure("error", "This browser lacks DecompressionStream: use a version from 2023 or later.");
-    const total = Object.values(files).reduce((sum, [, size]) => sum + size, 0);
-    let done = 0;
     const show = (share, text) => document.dispatchEvent(new CustomEvent("unpacking", { detail: { name, share, text } }));
     const found = {};
     try {
-        for (const [file, place] of Object.entries(files)) {
-            found[file] = await unpack(...place, (more) => show(((done += more) / total) * 0.8, "Unpacking the model…"));
+        for (const [file, id] of Object.entries(files)) {
+            found[file] = await unpacked(id, (share) => file === "model.safetensors" && show(0.8 * share, "Unpacking the model…"));
         }
-        engine ??= unpack(...page.engine).then((wasm) => WebAssembly.compile(wasm));
+        engine ??= unpacked("engine").then((wasm) => WebAssembly.compile(wasm));
         const translator = await load(found, { wasm: await engine, progress: ({ share }) => show(0.8 + 0.2 * share, "Loading the model…") });
         return { ...about, name, translator, tables: new Map() };
     } finally {
