@@ -14,6 +14,7 @@ from tests.translation.bundles import PAIRS, learnt_bundle
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.html.document import PACKAGE
+from dragoman.interop.formats import read_model
 from dragoman.interop.html.page import facts_of, page_model
 from dragoman.models.folder.bundle import save
 from dragoman.models.folder.quantisation import quantise_folder
@@ -26,7 +27,7 @@ from dragoman.translation.translator import Translator
 
 pytestmark = pytest.mark.thorough
 
-SAVED = Path(__file__).parents[2] / "saved" / "0.2"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 LINES = [
     *(source for source, _ in PAIRS),
     *(pair[0] for pair in pairs(seed=3, count=34)),
@@ -60,8 +61,12 @@ def test_the_page_answers_as_python(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     compare(tmp_path / "int8", begun, monkeypatch)
 
 
-def test_a_model_of_several_languages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    quantise_folder(SAVED / "imported", tmp_path / "int8")
+@pytest.mark.parametrize("name", ["hf-multilingual", "hf-opus", "marian-ssru"])
+def test_an_imported_model_answers_as_python(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(read_model(FIXTURES / name), tmp_path / "float32")
+    quantise_folder(tmp_path / "float32", tmp_path / "int8")
     begun = [(line, "") for line in LINES[:4]]
     compare(tmp_path / "int8", begun, monkeypatch)
 

@@ -41,7 +41,7 @@ from dragoman.translation.search.alignment import aligning_of
 
 VIEWS = ("difference", "translation", "attention", "beam", "positions", "terms", "complexity")  # of views.js
 SUFFIX = ".html"
-_CHARACTERS = 50_000  # of a text
+_CHARACTERS = 20_000  # of a text
 _INSPECTED = {"characters": 500, "beam": 10}
 _WEB, _VIEWS, _OWN = "serving/web", "inspection/views/page", "interop/html/page"
 _LICENCE = re.compile(r"^licen[cs]e: *(\S.*)$", re.MULTILINE)  # in the front matter of a card
@@ -232,11 +232,12 @@ def _about(model: PageModel) -> str:
         "model": model.name,
         "languages": _pair(model),
         "licence": licence[1].strip() if licence else "not named by its card",
-        "weights": f"{len(model.files[WEIGHTS]) / 1e6:.1f} MB, {model.config.weights or ''}",
+        "weights": f"{len(model.files[WEIGHTS]) / 1e3:,.0f} KB in int8",
     }
     terms = "".join(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in rows.items())
-    card = f'<pre tabindex="0">{html.escape(model.card)}</pre>' if model.card else ""
-    return f"<section><dl>{terms}</dl>{card}</section>"
+    card = f'<pre tabindex="0">{html.escape(model.card)}</pre>'
+    more = f"<details><summary>Model card</summary>{card}</details>" if model.card else ""
+    return f"<section><dl>{terms}</dl>{more}</section>"
 
 
 def _pair(model: PageModel) -> str:

@@ -106,8 +106,9 @@ export async function modelOf({ source, target, model }, signal) {
 
 async function open(number) {
     const { name } = page.offer.models[number], { files, ...about } = page.files[number];
-    if (!supported()) throw new Failure("error", "This browser lacks WebAssembly with SIMD: use a version from 2023 or later.");
-    if (typeof DecompressionStream !== "function") throw new Failure("error", "This browser lacks DecompressionStream: use a version from 2023 or later.");
+    const needed = { "WebAssembly with SIMD": supported(), DecompressionStream: globalThis.DecompressionStream, "Intl.Segmenter": Intl.Segmenter };
+    const lacking = Object.keys(needed).filter((one) => !needed[one]).join(" and ");
+    if (lacking) throw new Failure("error", `This browser lacks ${lacking}: use a version from 2024 or later.`);
     const show = (share, text) => document.dispatchEvent(new CustomEvent("unpacking", { detail: { name, share, text } }));
     const found = {};
     try {

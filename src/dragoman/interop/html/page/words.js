@@ -145,14 +145,8 @@ const addressed = (line, to) => (to && line ? `>>${to}<< ${line}` : line);
 /** The span of each token of a source; each byte of a character has the whole character's. */
 async function sourceSpans(translator, sentence, ids, to) {
     const line = addressed(sentence, to), letters = [...line], shift = letters.length - [...sentence].length;
-    const [ends, pieces] = await Promise.all([translator.ends(line), translator.pieces(ids, "source")]);
-    let [bytes, at] = [0, 0];
-    const encoder = new TextEncoder();
-    const places = ends.map((end) => {
-        while (at < letters.length && bytes + encoder.encode(letters[at]).length <= end) bytes += encoder.encode(letters[at++]).length;
-        return at;
-    });
-    const spans = places.slice(0, ids.length).map((end, i) => stripped(letters, i ? places[i - 1] : 0, end));
+    const [{ ends }, pieces] = await Promise.all([translator.cut(line), translator.pieces(ids, "source")]);
+    const spans = ids.map((_, i) => stripped(letters, i ? ends[i - 1] : 0, ends[i]));
     return whole(spans.map((span) => span.map((place) => Math.max(place - shift, 0))), pieces);
 }
 

@@ -107,20 +107,15 @@ class Vocabulary {
             instance.calls.dragoman_tokenizer_open(kind, data, model.length, listed, list.length, ids, message, size));
     }
 
-    encode(line) { return this.tokens(line)[0]; }
-
-    ends(line) { return this.tokens(line)[1]; }
-
-    /** The ids of a line, and where each ends in it. */
-    tokens(line) {
+    encode(line) {
         const {calls} = this.instance, bytes = new TextEncoder().encode(this.lowercase ? line.toLowerCase() : line);
         for (let room = bytes.length + 1; ; ) {
-            const tokens = this.instance.with([bytes, new Int32Array(room), new Int32Array(room)], (text, ...lists) => {
-                const count = calls.dragoman_tokenizer_encode(this.handle, text, bytes.length, ...lists, room);
-                return count > room ? count : lists.map((at) => Array.from(new Int32Array(calls.memory.buffer, at, count)));
+            const ids = this.instance.with([bytes, new Int32Array(room), new Int32Array(room)], (text, ids, ends) => {
+                const count = calls.dragoman_tokenizer_encode(this.handle, text, bytes.length, ids, ends, room);
+                return count > room ? count : Array.from(new Int32Array(calls.memory.buffer, ids, count));
             });
-            if (Array.isArray(tokens)) return tokens;
-            room = tokens;
+            if (Array.isArray(ids)) return ids;
+            room = ids;
         }
     }
 
@@ -482,7 +477,7 @@ function serve(port) {
             return {shape, generation, languages, dtype};
         }
         if (!model || model.instance.broken) throw new EngineError("the engine has failed before: load the model again");
-        if (["encode", "ends", "decode", "pieces"].includes(call)) return model[args[0]][call](args[1]);
+        if (call === "encode" || call === "decode" || call === "pieces") return model[args[0]][call](args[1]);
         if (call === "trace") return model.trace(...args);
         for (const answer of model[call](...args)) {
             if (answer) port.postMessage({id, answer});
@@ -635,9 +630,6 @@ export class Translator {
 
     /** @returns {Promise<number[]>} ids of a text. `side`: the vocabulary, "source" or "target". */
     encode(text, side = "source") { return this.remotes[0].call("encode", [side, text]); }
-
-    /** @returns {Promise<number[]>} where each token of a text ends, in bytes of UTF-8 of the text in lower case if the model reads that */
-    ends(text, side = "source") { return this.remotes[0].call("ends", [side, text]); }
 
     /** @returns {Promise<string>} */
     decode(ids, side = "target") { return this.remotes[0].call("decode", [side, ids]); }
