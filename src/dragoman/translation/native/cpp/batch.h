@@ -35,6 +35,10 @@ struct Job {
     Request request;
 };
 
+// Read a request and its number: a head (api.cpp) and its lists in `numbers`, and in `fractions` the length penalty, temperature
+// and top p.
+Request read_request(const int32_t*& numbers, const double*& fractions, int32_t* number);
+
 using Models = std::vector<std::shared_ptr<const Model>>;  // with the same vocabularies
 
 class Engine {

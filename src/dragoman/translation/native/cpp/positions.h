@@ -37,6 +37,8 @@ class PositionalEncoding {
     // Rotate the queries or keys of `heads` heads at `position`, in place: Su et al. 2021.
     void turn(float* x, int64_t heads, int64_t position);
     bool turns() const { return kind_ == Positions::rotary; }
+    // Whether the position has the last dimension of the embedding for itself.
+    bool replaces() const { return kind_ == Positions::index || kind_ == Positions::fraction; }
 
     // Write bias_HT of a query at `position` for keys at first .. first + count - 1. Returns false if the
     // encoding adds no bias. Relative positions read the query_HD and their vectors.

@@ -59,14 +59,8 @@ class Pass {
   private:
     int64_t rows(const Numbers& x) const { return int64_t(x.size()) / shape_.width; }
 
-    // The last change of a kind that applies here, or null.
     const Change* find(Intervention what, Stack stack, int32_t layer = -1, int32_t head = -1, int32_t place = -1) const {
-        const Change* found = nullptr;
-        for (const Change& one : changes_)
-            if (one.what == what && one.stack == stack && (one.layer < 0 || one.layer == layer) &&
-                (one.head < 0 || one.head == head) && (one.place < 0 || one.place == place))
-                found = &one;
-        return found;
+        return dragoman::find(changes_, what, stack, layer, head, place);
     }
 
     const float* of(const Change& change) const { return values_.data() + change.first; }
@@ -102,17 +96,16 @@ class Pass {
         trace_.keep(side + ".embedding", {count, width}, x);
         Numbers content = x;
         const bool none = find(Intervention::no_positions, stack);
-        const bool number = shape_.positions == Positions::index || shape_.positions == Positions::fraction;
         int64_t later = 0;
         for (const Change& one : changes_)
             if (one.what == Intervention::shift && one.stack == stack) later = one.place;
         for (int64_t i = 0; i < count; i++) {
             float* row = x.data() + i * width;
             if (!none) positions_.embed(row, i + later, source_);
-            else if (number) row[width - 1] = 0;  // the number has the last dimension for itself
+            else if (positions_.replaces()) row[width - 1] = 0;
         }
         trace_.keep(side + ".input", {count, width}, x);
-        for (int64_t i = 0; i < count && number; i++) content[size_t((i + 1) * width - 1)] = 0;
+        for (int64_t i = 0; i < count && positions_.replaces(); i++) content[size_t((i + 1) * width - 1)] = 0;
         parts_ = {content, x, Numbers(x.size(), 0.0f)};
         for (size_t i = 0; i < x.size(); i++) parts_.position[i] -= content[i];
         terms_ = 0;
@@ -390,7 +383,7 @@ class Pass {
 bool within(int64_t number, int64_t count) { return number >= -1 && number < count; }
 
 // What is wrong with a change, or an empty string.
-std::string fault(const Change& change, const Shape& shape, size_t source, size_t target, size_t values) {
+std::string fault_of(const Change& change, const Shape& shape, size_t source, size_t target, size_t values) {
     const bool heads = change.stack != Stack::decoder || !shape.ssru;
     const int64_t layers = change.stack == Stack::encoder ? shape.encoder_layers : shape.decoder_layers;
     const int64_t queries = int64_t(change.stack == Stack::encoder ? source : target);
@@ -436,6 +429,24 @@ std::string fault(const Change& change, const Shape& shape, size_t source, size_
 
 }  // namespace
 
+std::string fault(const std::vector<Change>& changes, const Shape& shape, size_t source, size_t target, size_t values) {
+    for (size_t i = 0; i < changes.size(); i++) {
+        const std::string wrong = fault_of(changes[i], shape, source, target, values);
+        if (!wrong.empty()) return "intervention " + std::to_string(i + 1) + ": " + wrong;
+    }
+    return "";
+}
+
+const Change* find(const std::vector<Change>& changes, Intervention what, Stack stack, int32_t layer, int32_t head,
+                   int32_t place) {
+    const Change* found = nullptr;
+    for (const Change& one : changes)
+        if (one.what == what && one.stack == stack && (one.layer < 0 || one.layer == layer) &&
+            (one.head < 0 || one.head == head) && (one.place < 0 || one.place == place))
+            found = &one;
+    return found;
+}
+
 std::string Trace::run(const Model& model, const std::vector<int32_t>& source, const std::vector<int32_t>& target,
                        const std::vector<Change>& changes, const std::vector<float>& values) {
     const Shape& shape = model.shape;
@@ -447,12 +458,11 @@ std::string Trace::run(const Model& model, const std::vector<int32_t>& source, c
         if (token < 0 || token >= shape.source_vocab) return "a source token that is not in the vocabulary";
     for (const int32_t token : inputs)
         if (token < 0 || token >= shape.target_vocab) return "a target token that is not in the vocabulary";
+    const std::string wrong = fault(changes, shape, read.size(), inputs.size(), values.size());
+    if (!wrong.empty()) return wrong;
     double base = 10000;
-    for (size_t i = 0; i < changes.size(); i++) {
-        const std::string wrong = fault(changes[i], shape, read.size(), inputs.size(), values.size());
-        if (!wrong.empty()) return "intervention " + std::to_string(i + 1) + ": " + wrong;
-        if (changes[i].what == Intervention::base) base = double(changes[i].number);
-    }
+    for (const Change& one : changes)
+        if (one.what == Intervention::base) base = double(one.number);
     Pass(*this, model, changes, values, base).run(read, inputs);
     return "";
 }

@@ -20,13 +20,19 @@ template <class Number> void fetch(const Number* numbers, int64_t count) {
 }  // namespace
 
 
-Transformer::Transformer(const Model& model, const std::atomic<bool>& closing)
+Transformer::Transformer(const Model& model, const std::atomic<bool>& closing, const std::vector<Change>* changes)
     : model_(model),
       closing_(closing),
       shape_(model.shape),
       kernels_(*model.kernels),
+      changes_(changes),
       positions_(model),
-      narrow_(model.type != Type::float32) {}
+      narrow_(model.type != Type::float32 && !changes) {
+    for (const Change& one : changes ? *changes : std::vector<Change>()) {
+        if (one.what == Intervention::shift) later_ = one.place;
+        placed_ &= one.what != Intervention::no_positions;
+    }
+}
 
 template <> Transformer::Places<float>& Transformer::places() { return wide_places_; }
 template <> Transformer::Places<uint16_t>& Transformer::places() { return narrow_places_; }
@@ -43,16 +49,17 @@ void Transformer::encode(const std::vector<Source*>& sources) {
         source->first = int64_t(tokens_.size());
         for (int64_t t = 0; t < source->length(); t++) {
             tokens_.push_back(source->tokens[t]);
-            position_.push_back(t);
+            position_.push_back(t + later_);
             length_.push_back(source->length());
         }
     }
     const int64_t rows = block->rows = int64_t(tokens_.size());
-    const float* x = embed(model_.source_embedding, rows);
-    for (const EncoderLayer& layer : model_.encoder) {
+    const float* x = embed(model_.source_embedding, rows, placed_);
+    for (int64_t i = 0; i < shape_.encoder_layers; i++) {
+        const EncoderLayer& layer = model_.encoder[i];
         check_open();
         residual(layer.attention_norm, rows,
-                 [&](const float* in) { return attend_to_all(layer.attention, sources, in, rows); });
+                 [&](const float* in) { return attend_to_all(layer.attention, i, sources, in, rows); });
         residual(layer.feed_forward_norm, rows, [&](const float* in) { return feed_forward(layer.feed_forward, in, rows); });
     }
     if (!model_.encoder_norm.gain.empty()) {
@@ -82,7 +89,7 @@ const float* Transformer::step(const std::vector<Row>& rows) {
         length_.push_back(row.source->length());
         row.cache->grow(row.position + 1);
     }
-    const float* x = embed(model_.target_embedding, count);
+    const float* x = embed(model_.target_embedding, count, true);
     for (int64_t i = 0; i < shape_.decoder_layers; i++) {
         const DecoderLayer& layer = model_.decoder[i];
         check_open();
@@ -116,7 +123,7 @@ void Transformer::logits(int64_t rows, int64_t first, int64_t last, float* out, 
 }
 
 // x_ = embedding * sqrt(E) + position, sections 3.4 and 3.5.
-float* Transformer::embed(const Weights& embedding, int64_t rows) {
+float* Transformer::embed(const Weights& embedding, int64_t rows, bool placed) {
     float* x = x_.get(rows * shape_.stride());
     const float scale = shape_.scale_embeddings ? float(std::sqrt(double(shape_.width))) : 1.0f;
     for (int64_t i = 0; i < rows; i++) {
@@ -124,9 +131,17 @@ float* Transformer::embed(const Weights& embedding, int64_t rows) {
         std::fill(row, row + shape_.stride(), 0.0f);
         read_rounded(model_.type, embedding, tokens_[i], row);
         for (int64_t e = 0; e < shape_.width; e++) row[e] *= scale;
-        positions_.embed(row, position_[i], length_[i]);
+        if (placed) positions_.embed(row, position_[i], length_[i]);
+        else if (positions_.replaces()) row[shape_.width - 1] = 0;
     }
     return x;
+}
+
+// Zero the heads that are switched off, before the output projection.
+void Transformer::silence(float* heads, int64_t rows, Stack stack, int64_t layer) const {
+    for (int32_t h = 0; changes_ && h < shape_.heads; h++)
+        for (int64_t i = 0; i < rows && find(*changes_, Intervention::without, stack, int32_t(layer), h); i++)
+            std::fill_n(heads + i * shape_.stride() + h * shape_.head(), shape_.head(), 0.0f);
 }
 
 // x_ = LayerNorm(x_ + Sublayer(x_)), section 3.1, or x_ + Sublayer(LayerNorm(x_)).
@@ -185,12 +200,12 @@ const float* Transformer::feed_forward(const FeedForward& layer, const float* x,
 }
 
 // Self-attention of the encoder: each position sees all of its sentence, or its window.
-const float* Transformer::attend_to_all(const SelfAttention& layer, const std::vector<Source*>& sources,
+const float* Transformer::attend_to_all(const SelfAttention& layer, int64_t number, const std::vector<Source*>& sources,
                                         const float* x, int64_t rows) {
     const int64_t width = shape_.width, stride = layer.project.packed().panels * PANEL;
     product(layer.project, x, shape_.stride(), rows, projected_);
     float *projected = projected_.get(0), *heads = heads_.get(rows * shape_.stride());
-    if (positions_.turns()) {
+    if (positions_.turns() && placed_) {
         for (int64_t i = 0; i < rows; i++) {
             positions_.turn(projected + i * stride, shape_.heads, position_[i]);
             positions_.turn(projected + i * stride + width, shape_.heads, position_[i]);
@@ -209,11 +224,12 @@ const float* Transformer::attend_to_all(const SelfAttention& layer, const std::v
             }
             const float* query = own + t * stride;
             float *bias = bias_.get(shape_.heads * count), *out = heads + (source->first + t) * shape_.stride();
-            const bool biased = positions_.bias(layer, query, t, first, count, false, bias);
+            const bool biased = placed_ && positions_.bias(layer, query, t, first, count, false, bias);
             attend<float>(query, shape_.heads, biased ? bias : nullptr, count, out);
-            positions_.values(layer, weights_.get(0), t, first, count, out);
+            if (placed_) positions_.values(layer, weights_.get(0), t, first, count, out);
         }
     }
+    silence(heads, rows, Stack::encoder, number);
     return product(layer.output, heads, shape_.stride(), rows, out_);
 }
 
@@ -250,6 +266,7 @@ const float* Transformer::attend_to_past(const SelfAttention& layer, int64_t num
         attend<Number>(query, shape_.kv_heads, biased ? bias : nullptr, seen, out);
         positions_.values(layer, weights_.get(0), row.position, first, seen, out);
     }
+    silence(heads, count, Stack::decoder, number);
     return product(layer.output, heads, shape_.stride(), count, out_);
 }
 
@@ -322,6 +339,7 @@ const float* Transformer::attend_to_source(const CrossAttention& layer, int64_t 
             row.attention[s] = row.head < 0 ? sum / float(shape_.heads) : weights[row.head * length + s];
         }
     }
+    silence(heads, count, Stack::cross, number);
     return product(layer.output, heads, shape_.stride(), count, out_);
 }
 

@@ -107,15 +107,21 @@ class Vocabulary {
             instance.calls.dragoman_tokenizer_open(kind, data, model.length, listed, list.length, ids, message, size));
     }
 
-    encode(line) {
-        const {calls} = this.instance, bytes = new TextEncoder().encode(this.lowercase ? line.toLowerCase() : line);
+    encode(line) { return this.cut(line).ids; }
+
+    /** The text that is cut, the ids of its tokens, and where each of them ends, in characters. */
+    cut(line) {
+        const {calls} = this.instance, text = this.lowercase ? line.toLowerCase() : line, bytes = new TextEncoder().encode(text);
         for (let room = bytes.length + 1; ; ) {
-            const ids = this.instance.with([bytes, new Int32Array(room), new Int32Array(room)], (text, ids, ends) => {
+            const tokens = this.instance.with([bytes, new Int32Array(room), new Int32Array(room)], (text, ids, ends) => {
                 const count = calls.dragoman_tokenizer_encode(this.handle, text, bytes.length, ids, ends, room);
-                return count > room ? count : Array.from(new Int32Array(calls.memory.buffer, ids, count));
+                return count > room ? count : [ids, ends].map((at) => Array.from(new Int32Array(calls.memory.buffer, at, count)));
             });
-            if (Array.isArray(ids)) return ids;
-            room = ids;
+            if (Array.isArray(tokens)) {
+                const characters = (end) => [...new TextDecoder().decode(bytes.subarray(0, end))].length;
+                return {text, ids: tokens[0], ends: tokens[1].map(characters)};
+            }
+            room = tokens;
         }
     }
 
@@ -254,6 +260,7 @@ class Model {
                 throw new EngineError(`model.safetensors: ${name} is damaged`);
         }
         const names = Object.keys(header).filter((name) => !name.endsWith(".scale"));
+        this.parameters = names.reduce((sum, name) => sum + header[name].shape.reduce((a, b) => a * b, 1), 0);
         const quantised = names.some((name) => header[name].dtype === "I8");
         this.dtype = dtype === "auto" ? (quantised ? "int8" : "float32") : dtype;
         const type = Model.TYPES.indexOf(this.dtype);
@@ -307,13 +314,13 @@ class Model {
         if (stop < 0 || normalization < 0)
             throw new EngineError(`stop is one of ${Model.STOPS.join(", ")}, normalization one of ${Model.NORMALIZATIONS.join(", ")}`);
         const {source_vocab, target_vocab, pad_id, start_id, end_id, decoder_layers, heads} = this.shape;
-        const check = (what, ids, vocab) => {
+        const check = (what, ids, vocab, least = 0) => {
             for (const id of ids)
-                if (!Number.isInteger(id) || id < 0 || id >= vocab) throw new EngineError(`${what}: ${id} is no id below ${vocab}`);
+                if (!Number.isInteger(id) || id < least || id >= vocab) throw new EngineError(`${what}: ${id} is no id below ${vocab}`);
         };
         const banned = [...o.banned, ...(options.banned ?? [])];
         check("source", source, source_vocab);
-        check("prefix", prefix, target_vocab);
+        check("prefix", prefix, target_vocab, -1);
         check("banned", banned, target_vocab);
         const never = [...new Set([pad_id, start_id, ...banned])].filter((id) => id !== end_id).sort((a, b) => a - b);
         const match = /^(\d+)(?:\.(\d+))?$/.exec(options.attention ?? "0"), [layer, head] = [Number(match?.[1]) - 1, Number(match?.[2] ?? 0) - 1];
@@ -321,7 +328,7 @@ class Model {
             throw new EngineError(`attention = ${options.attention}: write LAYER or LAYER.HEAD, of ${decoder_layers} layers and ${heads} heads`);
         const limit = Math.max(options.maxTokens ?? source.length + extra, prefix.length), ngrams = ngram ? [ngram] : [];
         const lists = [[...source, end_id], prefix, ngrams, [], [], [], [], never, []];
-        const ruled = prefix.length || minimum || ngram ? 1 : 0;
+        const ruled = prefix.length || minimum || ngram || options.bannedAt?.length ? 1 : 0;
         return {
             length: source.length,
             numbers: [number, 0, size, size, best, stop, normalization, 0, options.renormalize ?? o.renormalize ? 1 : 0, limit, minimum,
@@ -398,9 +405,25 @@ class Model {
      * @returns {Record<string, {shape: number[], values: Float32Array}>}
      */
     trace(source, target, changes) {
+        const {calls} = this.instance, {table, values} = Model.changes(changes);
+        return this.kept([Int32Array.from(source), Int32Array.from(target), table, Float32Array.from(values)],
+            (from, to, list, all, message, size) => calls.dragoman_trace(
+                this.engine, from, source.length, to, target.length, list, changes.length, all, values.length, message, size));
+    }
+
+    /** The search for one source, with changes: `Trace::search` of cpp/trace.h. */
+    record(source, options, changes) {
+        const {calls} = this.instance, {numbers, fractions} = this.request(0, source, options), {bannedAt = []} = options;
+        return this.kept([Int32Array.from(numbers), Float64Array.from(fractions), Int32Array.from(bannedAt.flat()), Model.changes(changes).table],
+            (first, second, banned, list, message, size) => calls.dragoman_trace_search(
+                this.engine, first, second, banned, bannedAt.length, list, changes.length, message, size));
+    }
+
+    /** Changes as `Change` of cpp/trace.h. */
+    static changes(changes) {
         const STACKS = ["encoder", "decoder", "cross"];
         const WHAT = ["without", "shift", "no_positions", "base", "unscaled", "no_residual", "no_mask", "embedding", "weights"];
-        const {calls} = this.instance, ROW = 8, values = changes.flatMap((one) => Array.from(one.values ?? []));
+        const ROW = 8, values = changes.flatMap((one) => Array.from(one.values ?? []));
         const table = new Int32Array(ROW * changes.length), numbers = new Float32Array(table.buffer);
         let first = 0;
         for (const [i, one] of changes.entries()) {
@@ -411,10 +434,12 @@ class Model {
             numbers[ROW * i + 7] = number;
             first += count;
         }
-        const trace = this.instance.opened(
-            [Int32Array.from(source), Int32Array.from(target), table, Float32Array.from(values)],
-            (from, to, list, all, message, size) => calls.dragoman_trace(
-                this.engine, from, source.length, to, target.length, list, changes.length, all, values.length, message, size));
+        return {table, values};
+    }
+
+    /** The arrays of the trace that `open` opens. */
+    kept(parts, open) {
+        const {calls} = this.instance, trace = this.instance.opened(parts, open);
         try {
             const at = calls.dragoman_trace_numbers(trace) >>> 0, {buffer} = calls.memory;
             return Object.fromEntries(JSON.parse(this.instance.message(calls.dragoman_trace_directory(trace))).map(
@@ -473,12 +498,12 @@ function serve(port) {
     const work = async (id, call, args) => {
         if (call === "load") {
             model = await Model.load(...args, (progress) => port.postMessage({id, progress}));
-            const {shape, generation, languages, dtype} = model;
-            return {shape, generation, languages, dtype};
+            const {shape, generation, languages, dtype, parameters} = model;
+            return {shape, generation, languages, dtype, parameters};
         }
         if (!model || model.instance.broken) throw new EngineError("the engine has failed before: load the model again");
-        if (call === "encode" || call === "decode" || call === "pieces") return model[args[0]][call](args[1]);
-        if (call === "trace") return model.trace(...args);
+        if (["encode", "cut", "decode", "pieces"].includes(call)) return model[args[0]][call](args[1]);
+        if (call === "trace" || call === "record") return model[call](...args);
         for (const answer of model[call](...args)) {
             if (answer) port.postMessage({id, answer});
             else await messages();
@@ -587,6 +612,8 @@ class Remote {
  * @property {number} [maxSourceTokens] a longer text is cut there
  * @property {number} [batchTokens] source tokens of the texts that are translated together, times the beam
  * @property {AbortSignal} [signal] stops the search; the promise is rejected with an AbortError
+ * @property {number[]} [prefixIds] for `record`, and lists of them for `search`; -1 leaves a step free
+ * @property {[number, number][]} [bannedAt] for `record`: positions, counted from 0, and ids; -1 is every position
  * @property {(place: number, translations: Hypothesis[]) => void} [each] is called as soon as a text is finished
  *
  * An intervention in a trace. Layers, heads and places count from 0; left out, all of them.
@@ -610,6 +637,8 @@ export class Translator {
         [this.sourceLanguage, this.targetLanguage] = about.languages;
         /** float32, bfloat16 or int8 */
         this.dtype = about.dtype;
+        /** How many weights the model has. */
+        this.parameters = about.parameters;
     }
 
     /**
@@ -631,6 +660,9 @@ export class Translator {
     /** @returns {Promise<number[]>} ids of a text. `side`: the vocabulary, "source" or "target". */
     encode(text, side = "source") { return this.remotes[0].call("encode", [side, text]); }
 
+    /** @returns {Promise<{text: string, ids: number[], ends: number[]}>} with where each token ends, in characters */
+    cut(text, side = "source") { return this.remotes[0].call("cut", [side, text]); }
+
     /** @returns {Promise<string>} */
     decode(ids, side = "target") { return this.remotes[0].call("decode", [side, ids]); }
 
@@ -647,6 +679,18 @@ export class Translator {
      * @returns {Promise<Record<string, {shape: number[], values: Float32Array}>>}
      */
     trace(source, target, changes = []) { return this.remotes[0].call("trace", [source, target, changes]); }
+
+    /**
+     * A beam search that keeps each candidate in `tree`: its parent or -1, token, log-probability, their sum, what became of it
+     * (0 kept, 1 pruned, 2 finished, 3 banned), and 1 if the limit of tokens cut it. Heads may be off, and the source may have
+     * other positions. The model's positions come with it.
+     *
+     * @param {number[]} source ids
+     * @param {Options} [options]
+     * @param {Change[]} [changes]
+     * @returns {Promise<Record<string, {shape: number[], values: Float32Array}>>}
+     */
+    record(source, options = {}, changes = []) { return this.remotes[0].call("record", [source, options, changes]); }
 
     /** End the workers. What still runs, and later calls, are rejected with an AbortError. */
     close() { for (const remote of this.remotes) remote.close(); }
