@@ -38,11 +38,11 @@ from dragoman.translation.folder.vocabulary import tokenizer_of_folder
 from dragoman.translation.native.native import unsupported
 from dragoman.translation.native.web.wasm import engine_wasm
 from dragoman.translation.search.alignment import aligning_of
+from dragoman.version import __version__
 
 VIEWS = ("difference", "translation", "attention", "beam", "positions", "terms", "complexity")  # of views.js
 SUFFIX = ".html"
 _CHARACTERS = 20_000  # of a text
-_INSPECTED = {"characters": 500, "beam": 10}
 _WEB, _VIEWS, _OWN = "serving/web", "inspection/views/page", "interop/html/page"
 _LICENCE = re.compile(r"^licen[cs]e: *(\S.*)$", re.MULTILINE)  # in the front matter of a card
 
@@ -155,7 +155,7 @@ def _page(models: Sequence[PageModel], wasm: bytes, views: Sequence[str]) -> str
         "offer": _offer(models, how="#how&" if views else False),
         "files": facts,
         "views": list(views),
-        "limits": _INSPECTED,
+        "version": __version__,
     }
     inspecting = [f"{_OWN}/inspecting.js", f"{_VIEWS}/how.js"] if views else []
     styles = [_text(f"{_WEB}/style.css"), _text(f"{_OWN}/page.css")]

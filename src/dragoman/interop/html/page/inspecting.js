@@ -1,21 +1,19 @@
-// "Look inside sentence" in a file: the views of how.js, of a trace that the engine in the page makes.
+// "Look inside sentence" in a file: the views of how.js, of a run that the engine in the page makes.
 
-import { about, reportOf } from "../../../inspection/views/live/report.js";
+import { LIMITS, about, reportOf } from "../../../inspection/views/live/report.js";
 import { shapeOf } from "../../../translation/native/web/engine.js";
 import { ANSWERS, modelOf, page } from "./local.js";
 
 ANSWERS["GET v1/how"] = async () => {
     await inspecting;
-    const { views, limits, offer, files } = page;
-    const models = offer.models.flatMap(({ name, source, targets }, i) => targets.map((target) =>
-        about({ shape: shapeOf(files[i].config) }, { name, source, target, limits })));
-    return { models, limits, views, start: "#how&", home: "#" };
+    const pairs = page.offer.models.flatMap(({ source, targets }, i) =>
+        targets.map((target) => about({ shape: shapeOf(page.files[i].config) }, { source, target })));
+    return { models: await Promise.all(pairs), limits: LIMITS, views: page.views, start: "#how&", home: "#" };
 };
 
 ANSWERS["v1/how"] = async ({ text, interventions, options, ...asked }) => {
     const { translator, name, to } = await modelOf(asked);
-    const line = text.split(/\s+/u).join(" ");
-    return reportOf(translator, { text: to ? `>>${to}<< ${line}` : line, interventions, options }, { title: name });
+    return reportOf(translator, { text, interventions, options }, { title: name, to, version: page.version });
 };
 
 /** Resolves when the page is first asked to look into a sentence. */

@@ -1,10 +1,10 @@
 // What the routes of the server answer about sentences, from the engine in this page. Places count code points.
 //
-// It follows serving/page/words.py, translation/next_words.py, translation/search/alignment.py and text/spans.py.
+// It follows serving/page/words.py, translation/next_words.py and translation/search/alignment.py.
 
-const UNSPACED = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}]/u;
+import { SPACE, UNSPACED, endsOfPrefixes, stripped, wordsOf } from "../../../inspection/views/live/words.js";
+
 const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\u{16fe0}-\u{18aff}\u{1aff0}-\u{1b2ff}\u{20000}-\u{3ffff}]/u;
-const SPACE = /[^\S\ufeff]|[\x1c-\x1f\x85]/;
 const INNER_END = /[.!?…]['"’”»)\]]*\s+(?=\S*[\p{L}\p{N}_])|[。！？।]['"’”»）]*\s*(?=[\p{L}\p{N}_])/gu;
 const ALTERNATIVES = 6; // whole translations of a sentence
 const BEAM = 8; // that finds them
@@ -153,21 +153,9 @@ async function sourceSpans(translator, sentence, ids, to) {
 /** The same for a translation of these ids. */
 async function targetSpans(translator, ids, letters) {
     const prefixes = await Promise.all(ids.map((_, i) => (i + 1 < ids.length ? translator.decode(ids.slice(0, i + 1)) : letters.join(""))));
-    let at = 0;
-    const spans = prefixes.map((prefix) => {
-        const own = [...oneLine(prefix)], start = at;
-        let same = 0;
-        while (same < own.length && own[same] === letters[same]) same += 1;
-        at = Math.max(at, same);
-        return stripped(letters, start, at);
-    });
+    const ends = endsOfPrefixes(prefixes.map(oneLine));
+    const spans = ends.map((end, i) => stripped(letters, i ? ends[i - 1] : 0, end));
     return whole(spans, await translator.pieces(ids));
-}
-
-function stripped(letters, start, end) {
-    while (start < end && SPACE.test(letters[start])) start += 1;
-    while (end > start && SPACE.test(letters[end - 1])) end -= 1;
-    return [start, end];
 }
 
 /** The spans with each byte of a character, such as the piece <0xE4>, at the whole character. */
@@ -196,24 +184,6 @@ function linksOf(rows, source, target, reading) {
         const row = rows[j + Number(reading)];
         return a < b ? [[candidates.reduce((best, i) => (row[i] > row[best] ? i : best)), j]] : [];
     });
-}
-
-/** The number of each token's word; null for a token without text. */
-function wordsOf(spans, letters) {
-    let [word, reached, incomplete] = [-1, 0, false];
-    return spans.map(([start, end]) => {
-        if (start === end && start === letters.length) return null;
-        if (!(incomplete || (word >= 0 && joined(letters, reached, start)))) word += 1;
-        incomplete = start === end;
-        reached = Math.max(reached, end);
-        return word;
-    });
-}
-
-function joined(letters, reached, start) {
-    if (start !== reached || start <= 0 || start >= letters.length) return false;
-    const around = [letters[start - 1], letters[start]];
-    return !around.some((one) => UNSPACED.test(one)) && around.every((one) => /[\p{L}\p{M}\p{N}\u200c\u200d]/u.test(one));
 }
 
 /** The span of each word, from the spans of its tokens. */
