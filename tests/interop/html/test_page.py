@@ -271,6 +271,49 @@ def test_what_the_browser_lacks_is_said(show: Show, file: Path, before: str, mes
     playwright.expect(page.locator("#status")).to_contain_text(message)
 
 
+def test_it_looks_inside_a_sentence(show: Show, file: Path) -> None:
+    page = show(file, color_scheme="light")
+    page.locator("#source-text").fill(TEXT)
+    shows(page, TRANSLATION)
+    page.locator("#theme").click()
+    link = page.locator("#how")
+    playwright.expect(link).to_have_text("Look inside sentence 3")
+    link.click()
+    settled = page.locator("#app .status")
+    playwright.expect(settled).to_have_text("Change the run to see what that does.", timeout=60_000)
+    assert page.locator("#source-text").is_hidden()
+    assert page.locator("#about").is_hidden()
+    assert page.get_by_role("button", name="Light").count() == 1
+    assert page.locator("#app textarea").input_value() == PAIRS[2][0]
+    assert page.locator("[role=tab]").all_inner_texts() == [
+        "Translation", "Attention", "Beam", "Positions", "Logit parts", "Complexity",
+    ]  # fmt: skip
+    playwright.expect(page.locator("#view-translation")).to_contain_text(PAIRS[2][1])
+    page.locator(".workbench summary").click()
+    page.locator("[data-off='cross.1.1']").click()
+    playwright.expect(page.locator("#tab-difference")).to_be_visible(timeout=60_000)
+    page.get_by_role("link", name="Translate").click()
+    shows(page, TRANSLATION)
+    assert page.locator("#app").is_hidden()
+    page.locator("#source-text").fill("A baker sells fresh bread.")
+    shows(page, PAIRS[1][1])
+    link.click()
+    playwright.expect(page.locator("#app textarea")).to_have_value(PAIRS[1][0])
+    page.go_back()
+    shows(page, PAIRS[1][1])
+
+
+def test_the_views_are_chosen(show: Show, models: tuple[Path, Path], tmp_path: Path) -> None:
+    export_page(models[:1], tmp_path / "two.html", views=("attention", "beam"))
+    page = show(tmp_path / "two.html", link="#how&source=en&target=de&text=A+baker+sells+fresh+bread.")
+    playwright.expect(page.locator("[role=tab]")).to_have_text(["Attention", "Beam"], timeout=60_000)
+    export_page(models[:1], tmp_path / "none.html", views=())
+    page = show(tmp_path / "none.html")
+    page.locator("#source-text").fill(PAIRS[1][0])
+    shows(page, PAIRS[1][1])
+    assert page.locator("#how").is_hidden()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
