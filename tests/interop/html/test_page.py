@@ -148,9 +148,9 @@ def test_the_views_are_those_of_the_page() -> None:
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        ("0.1/recurrent", "a page cannot run this model: it has no recurrent models"),
-        ("0.1/convolutional", "a page cannot run this model: it has no convolutional models"),
-        ("0.1/window", "a page cannot run this model: it has no tokenizer of words"),
+        ("0.1/recurrent", "the engine in a page cannot run this model: it has no recurrent models"),
+        ("0.1/convolutional", "the engine in a page cannot run this model: it has no convolutional models"),
+        ("0.1/window", "the engine in a page cannot run this model: it has no words"),
         ("0.2/adapter", "merge it first"),
         ("nowhere", "no such model folder"),
     ],
@@ -169,8 +169,8 @@ def test_what_a_page_cannot_run_is_refused(
     [
         (["--to", "html", "-o", "page"], "page: not an .html file"),
         (["--to", "html", "-o", "p.html", "--views", "beam,atention"], "--views atention: unknown view"),
-        (["--to", "html", "-o", "p.html", "--quantization", "int8"], "--quantization int8 with --to html"),
-        (["--to", "html", "-o", "p.html", "--verify-on", "x"], "--verify-on x with --to html"),
+        (["--to", "html", "-o", "p.html", "--quantization", "int8"], "--quantization with --to html"),
+        (["--to", "html", "-o", "p.html", "--verify-on", "x"], "--verify-on with --to html"),
         (["--to", "onnx", "-o", "folder", "--views", "beam"], "--views with --to onnx"),
         ([SAVED / "0.2/int8", "--to", "onnx", "-o", "folder"], "several models with --to onnx"),
     ],

@@ -142,8 +142,9 @@ def export_model(
       dragoman export runs/en-de runs/de-en --to html -o page.html
     """
     if to.lower() == "html":
-        if option := _not_for_pages(quantization, verify_on):
-            raise ConfigError(option, hint="leave it out: a page has int8 weights, and dragoman's own engine")
+        if option := "--quantization" if quantization else "--verify-on" if verify_on else "":
+            hint = "leave it out: a page has int8 weights, and dragoman's own engine"
+            raise ConfigError(f"{option} with --to html", hint=hint)
         return _export_page(models, output, views, quiet=quiet)
     if len(models) > 1 or views is not None:
         what = "several models" if len(models) > 1 else "--views"
@@ -164,12 +165,6 @@ def export_model(
         warn(text)
     _say_verified(done, no_verify=no_verify, quiet=quiet)
     tell(f"{output}: written", quiet=quiet)
-
-
-def _not_for_pages(quantization: str | None, verify_on: str | None) -> str | None:
-    """The option that an export to html does not have."""
-    options = {"--quantization": quantization, "--verify-on": verify_on}
-    return next((f"{name} {value} with --to html" for name, value in options.items() if value), None)
 
 
 def _export_page(models: list[Path], output: Path, views: str | None, *, quiet: bool) -> None:

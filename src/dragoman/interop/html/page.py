@@ -17,9 +17,9 @@ import html
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,11 @@ class PageModel:
     card: str
 
     @property
+    def source(self) -> str:
+        """The source language."""
+        return canonical(self.config.source_language)
+
+    @property
     def targets(self) -> dict[str, str | None]:
         """The target languages, and how the model writes those that it chooses from."""
         languages = self.tokenizer.languages
@@ -83,66 +88,41 @@ def export_page(models: Sequence[str | Path], output: Path, *, views: Sequence[s
         return part.write_bytes(_page(found, wasm, views).encode())
 
 
-def refusal(config: FolderConfig, tokenizer: Tokenizer) -> str | None:
-    """Return why the engine in a page cannot run a model, or None if it can."""
-    if reason := unsupported(config.model):
-        return reason
-    if tokenizer.config.kind == "words":
-        return "it has no tokenizer of words"
-    return "it does not normalise punctuation" if tokenizer.config.punctuation else None
-
-
 def page_model(model: str | Path, name: str) -> PageModel:
-    """Return a model in int8 with its name. Raises ConfigError if a page cannot run it."""
-    with opened(model) as folder, _ours(model, folder) as own:
-        config = read_config(own)
-        tokenizer = tokenizer_of_folder(own, config)
-        if reason := refusal(config, tokenizer):
+    """Return a model in int8. Raises ConfigError if the engine in a page cannot run it."""
+    with opened(model) as folder, tempfile.TemporaryDirectory(prefix="dragoman-") as temporary:
+        if (form := format_of(folder)) is not None:
+            require_pytorch(f"{model}: converting the model")
+            from dragoman.models.folder.bundle import save
+
+            save(form.read(folder), folder := Path(temporary, "float32"))
+        config = read_config(folder)
+        tokenizer = tokenizer_of_folder(folder, config)
+        reason = unsupported(config.model)
+        if tokenizer.config.kind == "words" or tokenizer.config.punctuation:
+            reason = reason or "it has no words as tokens, and does not normalise punctuation"
+        if reason:
             raise ConfigError(
-                f"{model}: a page cannot run this model: {reason}",
+                f"{model}: the engine in a page cannot run this model: {reason}",
                 hint="Transformers with SentencePiece can; dragoman serve has a page for all models",
             )
-        with _quantised(model, own, config) as stored:
-            config = read_config(stored)
-            check_digest(stored / WEIGHTS, config.weights)
-            lists = json.loads((stored / "tokenizer.json").read_bytes())["files"]
-            names = ["config.json", "generation.json", "tokenizer.json", *lists, WEIGHTS]
-            card = stored / CARD
-            return PageModel(
-                name=name,
-                config=config,
-                tokenizer=tokenizer,
-                files={name: (stored / name).read_bytes() for name in names},
-                card=card.read_text(encoding="utf-8", errors="replace") if card.exists() else "",
-            )
+        if not config.quantised:
+            require_pytorch(f"{model}: quantising the model")
+            from dragoman.models.folder.quantisation import quantise_folder
 
-
-@contextmanager
-def _ours(model: str | Path, folder: Path) -> Iterator[Path]:
-    """The model as a folder of dragoman's, a temporary one if it is of another format."""
-    if (form := format_of(folder)) is None:
-        yield folder
-        return
-    require_pytorch(f"{model}: converting the model")
-    from dragoman.models.folder.bundle import save
-
-    with tempfile.TemporaryDirectory(prefix="dragoman-") as temporary:
-        save(form.read(folder), own := Path(temporary, "model"))
-        yield own
-
-
-@contextmanager
-def _quantised(model: str | Path, folder: Path, config: FolderConfig) -> Iterator[Path]:
-    """The model in int8, as a temporary folder unless it is int8 already."""
-    if config.quantised:
-        yield folder
-        return
-    require_pytorch(f"{model}: quantising the model")
-    from dragoman.models.folder.quantisation import quantise_folder
-
-    with tempfile.TemporaryDirectory(prefix="dragoman-") as temporary:
-        quantise_folder(folder, own := Path(temporary, "int8"))
-        yield own
+            quantise_folder(folder, folder := Path(temporary, "int8"))
+            config = read_config(folder)
+        check_digest(folder / WEIGHTS, config.weights)
+        names = [
+            "config.json",
+            "generation.json",
+            *(one.name for one in sorted(folder.glob("tokenizer*"))),
+            WEIGHTS,
+        ]
+        files = {name: (folder / name).read_bytes() for name in names}
+        card = folder / CARD
+        text = card.read_text(encoding="utf-8", errors="replace") if card.exists() else ""
+        return PageModel(name=name, config=config, tokenizer=tokenizer, files=files, card=text)
 
 
 def _page(models: Sequence[PageModel], wasm: bytes, views: Sequence[str]) -> str:
@@ -175,25 +155,16 @@ def _page(models: Sequence[PageModel], wasm: bytes, views: Sequence[str]) -> str
 
 def _offer(models: Sequence[PageModel], *, how: str | bool) -> dict[str, Any]:
     """The answer to GET /v1/page (`serving/page/routes.py`)."""
-    targets: dict[str, list[str]] = {}
-    for model in models:
-        targets.setdefault(canonical(model.config.source_language), []).extend(model.targets)
-    codes = dict.fromkeys([*targets, *(code for each in targets.values() for code in each)])
+    targets: dict[str, list[str]] = {one.source: [] for one in models}
+    for one in models:
+        targets[one.source] += [code for code in one.targets if code not in targets[one.source]]
+    codes = dict.fromkeys([*targets, *chain.from_iterable(targets.values())])
+    own = [{"name": one.name, "source": one.source, "targets": list(one.targets)} for one in models]
     return {
         "languages": [
-            {"code": code, "name": language_name(code), "targets": list(dict.fromkeys(targets.get(code, [])))}
-            for code in codes
+            {"code": code, "name": language_name(code), "targets": targets.get(code, [])} for code in codes
         ],
-        "models": [
-            {
-                "name": model.name,
-                "source": canonical(model.config.source_language),
-                "targets": list(model.targets),
-                "adapters": [],
-                "terms": [],
-            }
-            for model in models
-        ],
+        "models": [{**one, "adapters": [], "terms": []} for one in own],
         "memories": [],
         "how": how,
         "detects": False,
@@ -204,8 +175,7 @@ def _offer(models: Sequence[PageModel], *, how: str | bool) -> dict[str, Any]:
 def facts_of(model: PageModel) -> dict[str, Any]:
     """What `page/local.js` has to know of a model beside its files."""
     aligning = aligning_of(model.config.model, model.config.alignment)
-    if aligning is None:
-        raise ConfigError(f"{model.name}: a model without attention has no alignment")
+    assert aligning  # a model without attention is refused
     placeholders = model.tokenizer.placeholders
     return {
         "config": json.loads(model.files["config.json"]),
@@ -214,16 +184,15 @@ def facts_of(model: PageModel) -> dict[str, Any]:
         "reading": aligning.reading,
         "banned": [*model.config.generation.banned, *(placeholders[1] if placeholders else ())],
         "unknown": model.tokenizer.unk_id,
-        "endless": titles_and_abbreviations(base(model.config.source_language)),
+        "endless": titles_and_abbreviations(base(model.source)),
     }
 
 
 def _body(models: Sequence[PageModel], *, inspecting: bool) -> str:
-    found = re.search("<body>(.*)</body>", _text(f"{_WEB}/index.html"), re.DOTALL)
-    about = "".join(map(_about, models))
+    page = _text(f"{_WEB}/index.html").partition("<body>")[2].partition("</body>")[0]
     app = '<main id="app" hidden></main>' if inspecting else ""
-    details = f"<details><summary>About this page</summary>{about}</details>"
-    return f'{found[1] if found else ""}{app}<footer id="about" class="about">{details}</footer>'
+    about = f"<details><summary>About this page</summary>{''.join(map(_about, models))}</details>"
+    return f'{page}{app}<footer id="about" class="about">{about}</footer>'
 
 
 def _about(model: PageModel) -> str:
@@ -241,8 +210,7 @@ def _about(model: PageModel) -> str:
 
 
 def _pair(model: PageModel) -> str:
-    targets = ", ".join(map(language_name, model.targets))
-    return f"{language_name(model.config.source_language)} to {targets}"
+    return f"{language_name(model.source)} to {', '.join(map(language_name, model.targets))}"
 
 
 def _text(path: str) -> str:
