@@ -150,7 +150,7 @@ def test_the_views_are_those_of_the_page() -> None:
     [
         ("0.1/recurrent", "the engine in a page cannot run this model: it has no recurrent models"),
         ("0.1/convolutional", "the engine in a page cannot run this model: it has no convolutional models"),
-        ("0.1/window", "the engine in a page cannot run this model: it has no words"),
+        ("0.1/window", "the engine in a page cannot run this model: it has no tokenizer of words"),
         ("0.2/adapter", "merge it first"),
         ("nowhere", "no such model folder"),
     ],

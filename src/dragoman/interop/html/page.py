@@ -99,8 +99,10 @@ def page_model(model: str | Path, name: str) -> PageModel:
         config = read_config(folder)
         tokenizer = tokenizer_of_folder(folder, config)
         reason = unsupported(config.model)
-        if tokenizer.config.kind == "words" or tokenizer.config.punctuation:
-            reason = reason or "it has no words as tokens, and does not normalise punctuation"
+        if tokenizer.config.kind == "words":
+            reason = reason or "it has no tokenizer of words"
+        if tokenizer.config.punctuation:
+            reason = reason or "it does not normalise punctuation"
         if reason:
             raise ConfigError(
                 f"{model}: the engine in a page cannot run this model: {reason}",
@@ -175,13 +177,12 @@ def _offer(models: Sequence[PageModel], *, how: str | bool) -> dict[str, Any]:
 def facts_of(model: PageModel) -> dict[str, Any]:
     """What `page/local.js` has to know of a model beside its files."""
     aligning = aligning_of(model.config.model, model.config.alignment)
-    assert aligning  # a model without attention is refused
     placeholders = model.tokenizer.placeholders
     return {
         "config": json.loads(model.files["config.json"]),
         "to": model.targets,
-        "attention": str(aligning.attention),
-        "reading": aligning.reading,
+        "attention": str(aligning.attention) if aligning else "1",
+        "reading": bool(aligning and aligning.reading),
         "banned": [*model.config.generation.banned, *(placeholders[1] if placeholders else ())],
         "unknown": model.tokenizer.unk_id,
         "endless": titles_and_abbreviations(base(model.source)),
