@@ -91,7 +91,7 @@ async function runOf(translator, line, intervention, options, { title, version }
         steps: steps.map((step) => ({ ...spell(step), alternatives: step.alternatives.map(spell) })),
         ...alignmentOf(attention.at(-1).weights, sides),
         beam: { size: search.size, nodes: nodes.map(spell) },
-        positions: { kind: shape.positions, note: OF_POSITIONS[shape.positions], tables: tablesOf(found, shape) },
+        positions: { kind: shape.positions, note: OF_POSITIONS[shape.positions], tables: tablesOf(found, shape, intervention.no_positions) },
         terms: termsOf(arrays, translator),
     };
 }
@@ -112,20 +112,17 @@ function changesOf({ without, shift, no_positions: none }) {
 
 /** The forced and banned tokens, as options of a search. */
 function tokensOf({ pad_id: pad, start_id: start, end_id: end }, { banned }, { force, ban }) {
-    const prefixIds = [];
-    for (const { step, token } of [...force].sort((a, b) => a.step - b.step)) {
+    const last = Math.max(...force.map(({ step }) => step));
+    for (const { step, token } of force) {
         if (!(step >= 1 && step <= LONGEST)) throw new Error(`Step ${step}: steps are from 1 to ${LONGEST}.`);
-        if (prefixIds.includes(end)) throw new Error("A token is forced after the end.");
-        if ((prefixIds[step - 1] ?? token) !== token) throw new Error(`Step ${step} is forced twice.`);
+        if (token === end && step < last) throw new Error("A token is forced after the end.");
         if (ban.some((one) => one.token === token && (one.step ?? step) === step))
             throw new Error(`Step ${step}: a token is forced and banned.`);
-        while (prefixIds.length < step - 1) prefixIds.push(-1);
-        prefixIds[step - 1] = token;
     }
     const never = [...force, ...ban].find(({ token }) => token !== end && [pad, start, ...banned].includes(token));
     if (never) throw new Error(`Token ${never.token} is never generated.`);
-    return { prefixIds, minimumLength: Math.max(prefixIds.length - 1, 0),
-        bannedAt: ban.map(({ step, token }) => [(step ?? 0) - 1, token]) };
+    const pairs = (list) => list.map(({ step, token }) => [(step ?? 0) - 1, token]);
+    return { forced: pairs(force), bannedAt: pairs(ban) };
 }
 
 /** The candidates of a search, and the translations among them, best first. */
@@ -223,27 +220,28 @@ function alignmentOf({ shape: [layers, heads, queries, keys], raw }, { source, t
     };
 }
 
-/** The numbers of the model for each position or distance. */
-function tablesOf(found, { positions }) {
-    const names = {
-        rotary: "sine and cosine of the angles", t5: "added to the logits", alibi: "added to the logits",
-        learned: "learned vectors",
-    };
-    const named = (key, name, more) => (found[key] ? [{ name, rows: "position", first: 0, columns: "dimension", layout: null, ...more,
-        values: array(found[key]) }] : []);
-    const layout = positions === "learned" ? null : ["sinusoidal", "rotary"].includes(positions) ? "interleaved" : "halves";
-    const inLayers = (stack) => {
-        const key = `${stack}.positions`;
+/** The numbers of the model for each position or distance. Without positions, the encoder has none for distances. */
+function tablesOf(found, { positions: kind }, none) {
+    const table = (name, values, more) =>
+        ({ name, rows: "position", first: 0, columns: "dimension", layout: null, ...more, values: array(values) });
+    const byDistance = (name, values, columns = "dimension") =>
+        table(name, values, { rows: "distance", first: -(values.shape[0] - 1) / 2, columns });
+    if (kind === "learned") return [table("learned vectors", found["positions.input"])];
+    if (kind.startsWith("sinusoidal"))
+        return [table("sinusoidal table", found["positions.input"], { layout: kind === "sinusoidal" ? "interleaved" : "halves" })];
+    return ["encoder", "decoder"].filter((stack) => found[`${stack}.positions.bias`] && !(none && stack === "encoder")).flatMap((stack) => {
+        const part = (name) => found[`${stack}.positions.${name}`];
         const where = `, first layer of the ${stack}`;
-        const firstOf = (rows) => ({ rows: "distance", first: -(rows - 1) / 2 });
-        if (positions === "rotary") return named(key, names.rotary + where, { layout });
-        return [
-            ...named(key, names[positions] + where, { ...firstOf(found[key]?.shape[0]), columns: "head" }),
-            ...["keys", "values"].flatMap((part) => named(`${key}.of_${part}`, `added to ${part}${where}`,
-                firstOf(found[`${key}.of_${part}`]?.shape[0]))),
-        ];
-    };
-    return [...named("source.positions", names[positions] ?? "sinusoidal table", { layout }), ...inLayers("encoder"), ...inLayers("decoder")];
+        const { values: angles, shape } = found["positions.angles"];
+        if (kind === "rotary") // sines come first
+            return [table(`sine and cosine of the angles${where}`, { shape, values: angles.map((_, i) => angles[i ^ 1]) },
+                { layout: "interleaved" })];
+        if (kind === "relative") return ["keys", "values"].map((side) => byDistance(`added to ${side}${where}`, part(`of_${side}`)));
+        if (kind !== "t5" && kind !== "alibi") return [];
+        const { values, shape: [heads, distances] } = part("bias");
+        const rows = values.map((_, i) => values[(i % heads) * distances + Math.floor(i / heads)]);
+        return [byDistance(`added to the logits${where}`, { shape: [distances, heads], values: rows }, "head")];
+    });
 }
 
 /** The logits of self-attention in the first layers, and their parts. */

@@ -77,7 +77,7 @@ std::vector<Generator> generators(const std::vector<int32_t>& words) {
 
 }  // namespace
 
-Request dragoman::read_request(const int32_t*& numbers, const double*& fractions, int32_t* number) {
+Request dragoman::read_request(const int32_t*& numbers, const double*& fractions) {
     Head head;
     std::memcpy(&head, numbers, sizeof head);
     numbers += sizeof head / sizeof *numbers;
@@ -103,7 +103,6 @@ Request dragoman::read_request(const int32_t*& numbers, const double*& fractions
     request.length_penalty = *fractions++;
     request.temperature = *fractions++;
     request.top_p = *fractions++;
-    *number = head.number;
     return request;
 }
 
@@ -180,8 +179,8 @@ EXPORT int32_t dragoman_submit(Handle* handle, int64_t count, const int32_t* num
     try {
         std::vector<Job> jobs;
         for (int64_t i = 0; i < count; i++) {
-            int32_t number;
-            Request request = read_request(numbers, fractions, &number);
+            const int32_t number = *numbers;
+            Request request = read_request(numbers, fractions);
             check(request, handle->engine->models()[0]->shape);
             jobs.push_back({handle->session, number, std::move(request)});
         }

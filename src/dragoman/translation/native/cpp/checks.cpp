@@ -17,8 +17,8 @@ void require(bool holds, const char* what) {
 
 bool within(int64_t number, int64_t least, int64_t most) { return number >= least && number <= most; }
 
-void check_ids(const std::vector<int32_t>& ids, int32_t vocab, bool sorted, int32_t least = 0) {
-    const auto inside = [&](int32_t id) { return within(id, least, vocab - 1); };
+void check_ids(const std::vector<int32_t>& ids, int32_t vocab, bool sorted) {
+    const auto inside = [&](int32_t id) { return within(id, 0, vocab - 1); };
     require(std::all_of(ids.begin(), ids.end(), inside), "a token is not in the vocabulary");
     require(!sorted || std::is_sorted(ids.begin(), ids.end()), "a list of tokens is not sorted");
 }
@@ -87,7 +87,7 @@ void check(const Request& request, const Shape& shape) {
             "attention that the model does not have");
     require(!request.source.empty(), "no source");
     check_ids(request.source, shape.source_vocab, false);
-    check_ids(request.prefix, shape.target_vocab, false, beam && request.phrases.empty() ? -1 : 0);
+    check_ids(request.prefix, shape.target_vocab, false);
     for (const auto* ids : {&request.banned, &request.required, &request.joining, &request.never, &request.shortlist})
         check_ids(*ids, shape.target_vocab, true);
     for (const int32_t length : request.ngrams) require(length > 0, "n-grams without tokens");

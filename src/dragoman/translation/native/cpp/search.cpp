@@ -204,29 +204,32 @@ bool Search::advance_beam() {
     return true;
 }
 
-// Record the candidates of a step, as `Recorder` in inspection/inspect.py: for each row its best tokens, the end, and the
-// best tokens that are forbidden. `next` are those that continue.
+// Append the candidates of a step to `seen`, as `Recorder` in inspection/inspect.py: for each row its best tokens, the end,
+// and the best tokens that are forbidden. Six numbers each: the place of its parent or -1, token, log-probability, their sum,
+// fate, and whether the limit cut it. `next` are those that continue.
 void Search::record(const std::vector<Candidate>& all, std::vector<Candidate>& next, const std::vector<float>& end,
                     const std::vector<bool>& chosen) {
-    for (size_t r = 0; r < live_.size(); r++) {
+    enum Fate { KEPT, PRUNED, FINISHED, BANNED };
+    std::vector<float>& seen = *request_.seen;
+    for (int32_t r = 0; r < int32_t(live_.size()); r++) {
         const Scan& scan = scans_[r];
         const auto add = [&](int32_t id, float logp, Fate fate, bool cut = false) {
-            request_.seen->push_back({live_[r].seen, id, logp, live_[r].total + logp, fate, cut});
+            seen.insert(seen.end(), {float(live_[r].seen), float(id), logp, live_[r].total + logp, float(fate), float(cut)});
         };
         for (const Candidate& one : all) {
-            if (one.row != int32_t(r)) continue;
-            const auto kept = std::find_if(next.begin(), next.end(), [&](const Candidate& other) {
-                return other.row == one.row && other.id == one.id;
-            });
-            if (kept != next.end()) kept->seen = int32_t(request_.seen->size());
-            add(one.id, one.logp, kept == next.end() ? Fate::pruned : Fate::kept);
+            if (one.row != r) continue;
+            const auto same = [&](const Candidate& other) { return other.row == r && other.id == one.id; };
+            const auto kept = std::find_if(next.begin(), next.end(), same);
+            if (kept != next.end()) kept->seen = int32_t(seen.size() / 6);
+            add(one.id, one.logp, kept == next.end() ? PRUNED : KEPT);
         }
-        if (end[r] > NEVER) add(end_, end[r], chosen[r] || at_limit() ? Fate::finished : Fate::pruned, !chosen[r]);
+        const bool finished = chosen[r] || at_limit();
+        if (end[r] > NEVER) add(end_, end[r], finished ? FINISHED : PRUNED, finished && !chosen[r]);
         for (size_t k = 0; k < scan.free_ids.size(); k++) {
             const int32_t id = scan.free_ids[k];
             const bool possible = forced() ? id == scan.wanted : !holds(scan.forbidden, id);
             if (id == end_ ? end[r] == NEVER : id >= 0 && (!possible || holds(request_.never, id)))
-                add(id, scan.free_values[k] - scan.free_max - std::log(scan.free_sum), Fate::banned);
+                add(id, scan.free_values[k] - scan.free_max - std::log(scan.free_sum), BANNED);
         }
     }
 }

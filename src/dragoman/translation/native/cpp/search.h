@@ -21,15 +21,6 @@ enum class Kind : int32_t { beam, sample, score };
 enum class Stop : int32_t { full, patient, shrinking, exact };
 enum class Normalization : int32_t { gnmt, power };
 
-// A candidate of a beam search: `Node` in inspection/record.py.
-enum class Fate : int32_t { kept, pruned, finished, banned };
-struct Seen {
-    int32_t parent, token;  // the place of the parent among the candidates; -1 for none
-    float logp, total;
-    Fate fate;
-    bool cut;  // at the limit
-};
-
 // One sentence to translate, or to score: `Request` in translation/search/engine.py.
 struct Request {
     Kind kind = Kind::beam;
@@ -59,7 +50,7 @@ struct Request {
     std::vector<int32_t> shortlist; // the only ids that may be generated; sorted
     bool listed = false;            // whether `shortlist` applies
     std::vector<Generator> draws;   // [n_best], the random numbers of each
-    std::vector<Seen>* seen = nullptr;  // receives all candidates of a beam search
+    std::vector<float>* seen = nullptr;  // receives the candidates of a beam search: `Search::record`
 
     int64_t rows() const { return kind == Kind::beam ? wide : kind == Kind::sample ? n_best : 1; }
     double penalty(int64_t length) const;

@@ -36,14 +36,8 @@ struct Change {
     float number;
 };
 
-// The last change of a kind that applies here, or null.
-const Change* find(const std::vector<Change>& changes, Intervention what, Stack stack, int32_t layer = -1,
-                   int32_t head = -1, int32_t place = -1);
-
-// What is wrong with changes to a run with these numbers of tokens, start and end included, or an empty string.
-std::string fault(const std::vector<Change>& changes, const Shape& shape, size_t source, size_t target, size_t values);
-
-struct Request;
+// What is wrong with a change of a run with these numbers of tokens, start and end included, or an empty string.
+std::string fault(const Change& change, const Shape& shape, size_t source, size_t target, size_t values);
 
 // Arrays by name, in one block. An array that is the output of a module has the module's name in models/transformer.py;
 // the others have its name and queries, keys, values, logits, weights, heads, terms, hidden or states. source.embedding and source.input are
@@ -55,11 +49,6 @@ class Trace {
     std::string run(const Model& model, const std::vector<int32_t>& source, const std::vector<int32_t>& target,
                     const std::vector<Change>& changes, const std::vector<float>& values);
 
-    // Search with heads off or other positions of the source. Keeps `tree`, a row for each candidate: the row of its parent or
-    // -1, token, log-probability, sum, `Fate`, and whether the limit cut it. Also keeps what the model has for each position, or
-    // for each distance, as inspection/positions.py: source.positions, encoder.positions and decoder.positions. Returns as `run`.
-    std::string search(const Model& model, Request request, const std::vector<Change>& changes);
-
     // JSON: a list of {"name", "shape", "first"}, where `first` is the place in `numbers` of the array's first number.
     std::string directory() const;
     const std::vector<float>& numbers() const { return numbers_; }
@@ -67,8 +56,6 @@ class Trace {
     void keep(const std::string& name, const std::vector<int64_t>& shape, const std::vector<float>& numbers);
 
   private:
-    void keep_positions(const Model& model, int64_t length, bool encoder);
-
     struct Array {
         std::string name;
         std::vector<int64_t> shape;

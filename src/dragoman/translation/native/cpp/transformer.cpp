@@ -26,13 +26,9 @@ Transformer::Transformer(const Model& model, const std::atomic<bool>& closing, c
       shape_(model.shape),
       kernels_(*model.kernels),
       changes_(changes),
-      positions_(model),
-      narrow_(model.type != Type::float32 && !changes) {
-    for (const Change& one : changes ? *changes : std::vector<Change>()) {
-        if (one.what == Intervention::shift) later_ = one.place;
-        placed_ &= one.what != Intervention::no_positions;
-    }
-}
+      source_positions_(model, changes ? *changes : std::vector<Change>(), Stack::encoder),
+      positions_(model, {}, Stack::decoder),
+      narrow_(model.type != Type::float32 && !changes) {}
 
 template <> Transformer::Places<float>& Transformer::places() { return wide_places_; }
 template <> Transformer::Places<uint16_t>& Transformer::places() { return narrow_places_; }
@@ -49,17 +45,16 @@ void Transformer::encode(const std::vector<Source*>& sources) {
         source->first = int64_t(tokens_.size());
         for (int64_t t = 0; t < source->length(); t++) {
             tokens_.push_back(source->tokens[t]);
-            position_.push_back(t + later_);
+            position_.push_back(t);
             length_.push_back(source->length());
         }
     }
     const int64_t rows = block->rows = int64_t(tokens_.size());
-    const float* x = embed(model_.source_embedding, rows, placed_);
+    const float* x = embed(model_.source_embedding, source_positions_, rows);
     for (int64_t i = 0; i < shape_.encoder_layers; i++) {
         const EncoderLayer& layer = model_.encoder[i];
         check_open();
-        residual(layer.attention_norm, rows,
-                 [&](const float* in) { return attend_to_all(layer.attention, i, sources, in, rows); });
+        residual(layer.attention_norm, rows, [&](const float* in) { return attend_to_all(i, sources, in, rows); });
         residual(layer.feed_forward_norm, rows, [&](const float* in) { return feed_forward(layer.feed_forward, in, rows); });
     }
     if (!model_.encoder_norm.gain.empty()) {
@@ -89,7 +84,7 @@ const float* Transformer::step(const std::vector<Row>& rows) {
         length_.push_back(row.source->length());
         row.cache->grow(row.position + 1);
     }
-    const float* x = embed(model_.target_embedding, count, true);
+    const float* x = embed(model_.target_embedding, positions_, count);
     for (int64_t i = 0; i < shape_.decoder_layers; i++) {
         const DecoderLayer& layer = model_.decoder[i];
         check_open();
@@ -123,7 +118,7 @@ void Transformer::logits(int64_t rows, int64_t first, int64_t last, float* out, 
 }
 
 // x_ = embedding * sqrt(E) + position, sections 3.4 and 3.5.
-float* Transformer::embed(const Weights& embedding, int64_t rows, bool placed) {
+float* Transformer::embed(const Weights& embedding, PositionalEncoding& positions, int64_t rows) {
     float* x = x_.get(rows * shape_.stride());
     const float scale = shape_.scale_embeddings ? float(std::sqrt(double(shape_.width))) : 1.0f;
     for (int64_t i = 0; i < rows; i++) {
@@ -131,17 +126,20 @@ float* Transformer::embed(const Weights& embedding, int64_t rows, bool placed) {
         std::fill(row, row + shape_.stride(), 0.0f);
         read_rounded(model_.type, embedding, tokens_[i], row);
         for (int64_t e = 0; e < shape_.width; e++) row[e] *= scale;
-        if (placed) positions_.embed(row, position_[i], length_[i]);
-        else if (positions_.replaces()) row[shape_.width - 1] = 0;
+        positions.embed(row, position_[i], length_[i]);
     }
     return x;
 }
 
-// Zero the heads that are switched off, before the output projection.
+// Zero the heads that are switched off.
 void Transformer::silence(float* heads, int64_t rows, Stack stack, int64_t layer) const {
-    for (int32_t h = 0; changes_ && h < shape_.heads; h++)
-        for (int64_t i = 0; i < rows && find(*changes_, Intervention::without, stack, int32_t(layer), h); i++)
-            std::fill_n(heads + i * shape_.stride() + h * shape_.head(), shape_.head(), 0.0f);
+    for (size_t c = 0; changes_ && c < changes_->size(); c++) {
+        const Change& one = (*changes_)[c];
+        if (one.what != Intervention::without || one.stack != stack || (one.layer >= 0 && one.layer != layer)) continue;
+        const int64_t first = one.head < 0 ? 0 : one.head * shape_.head();
+        for (int64_t i = 0; i < rows; i++)
+            std::fill_n(heads + i * shape_.stride() + first, one.head < 0 ? shape_.width : shape_.head(), 0.0f);
+    }
 }
 
 // x_ = LayerNorm(x_ + Sublayer(x_)), section 3.1, or x_ + Sublayer(LayerNorm(x_)).
@@ -200,15 +198,15 @@ const float* Transformer::feed_forward(const FeedForward& layer, const float* x,
 }
 
 // Self-attention of the encoder: each position sees all of its sentence, or its window.
-const float* Transformer::attend_to_all(const SelfAttention& layer, int64_t number, const std::vector<Source*>& sources,
-                                        const float* x, int64_t rows) {
+const float* Transformer::attend_to_all(int64_t number, const std::vector<Source*>& sources, const float* x, int64_t rows) {
+    const SelfAttention& layer = model_.encoder[number].attention;
     const int64_t width = shape_.width, stride = layer.project.packed().panels * PANEL;
     product(layer.project, x, shape_.stride(), rows, projected_);
     float *projected = projected_.get(0), *heads = heads_.get(rows * shape_.stride());
-    if (positions_.turns() && placed_) {
+    if (source_positions_.turns()) {
         for (int64_t i = 0; i < rows; i++) {
-            positions_.turn(projected + i * stride, shape_.heads, position_[i]);
-            positions_.turn(projected + i * stride + width, shape_.heads, position_[i]);
+            source_positions_.turn(projected + i * stride, shape_.heads, position_[i]);
+            source_positions_.turn(projected + i * stride + width, shape_.heads, position_[i]);
         }
     }
     const int64_t before = shape_.window ? shape_.window / 2 : rows, after = shape_.window ? shape_.window - 1 - before : rows;
@@ -224,9 +222,9 @@ const float* Transformer::attend_to_all(const SelfAttention& layer, int64_t numb
             }
             const float* query = own + t * stride;
             float *bias = bias_.get(shape_.heads * count), *out = heads + (source->first + t) * shape_.stride();
-            const bool biased = placed_ && positions_.bias(layer, query, t, first, count, false, bias);
+            const bool biased = source_positions_.bias(layer, query, t, first, count, false, bias);
             attend<float>(query, shape_.heads, biased ? bias : nullptr, count, out);
-            if (placed_) positions_.values(layer, weights_.get(0), t, first, count, out);
+            source_positions_.values(layer, weights_.get(0), t, first, count, out);
         }
     }
     silence(heads, rows, Stack::encoder, number);

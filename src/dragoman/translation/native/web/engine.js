@@ -314,13 +314,13 @@ class Model {
         if (stop < 0 || normalization < 0)
             throw new EngineError(`stop is one of ${Model.STOPS.join(", ")}, normalization one of ${Model.NORMALIZATIONS.join(", ")}`);
         const {source_vocab, target_vocab, pad_id, start_id, end_id, decoder_layers, heads} = this.shape;
-        const check = (what, ids, vocab, least = 0) => {
+        const check = (what, ids, vocab) => {
             for (const id of ids)
-                if (!Number.isInteger(id) || id < least || id >= vocab) throw new EngineError(`${what}: ${id} is no id below ${vocab}`);
+                if (!Number.isInteger(id) || id < 0 || id >= vocab) throw new EngineError(`${what}: ${id} is no id below ${vocab}`);
         };
         const banned = [...o.banned, ...(options.banned ?? [])];
         check("source", source, source_vocab);
-        check("prefix", prefix, target_vocab, -1);
+        check("prefix", prefix, target_vocab);
         check("banned", banned, target_vocab);
         const never = [...new Set([pad_id, start_id, ...banned])].filter((id) => id !== end_id).sort((a, b) => a - b);
         const match = /^(\d+)(?:\.(\d+))?$/.exec(options.attention ?? "0"), [layer, head] = [Number(match?.[1]) - 1, Number(match?.[2] ?? 0) - 1];
@@ -328,7 +328,7 @@ class Model {
             throw new EngineError(`attention = ${options.attention}: write LAYER or LAYER.HEAD, of ${decoder_layers} layers and ${heads} heads`);
         const limit = Math.max(options.maxTokens ?? source.length + extra, prefix.length), ngrams = ngram ? [ngram] : [];
         const lists = [[...source, end_id], prefix, ngrams, [], [], [], [], never, []];
-        const ruled = prefix.length || minimum || ngram || options.bannedAt?.length ? 1 : 0;
+        const ruled = prefix.length || minimum || ngram ? 1 : 0;
         return {
             length: source.length,
             numbers: [number, 0, size, size, best, stop, normalization, 0, options.renormalize ?? o.renormalize ? 1 : 0, limit, minimum,
@@ -411,12 +411,12 @@ class Model {
                 this.engine, from, source.length, to, target.length, list, changes.length, all, values.length, message, size));
     }
 
-    /** The search for one source, with changes: `Trace::search` of cpp/trace.h. */
-    record(source, options, changes) {
-        const {calls} = this.instance, {numbers, fractions} = this.request(0, source, options), {bannedAt = []} = options;
-        return this.kept([Int32Array.from(numbers), Float64Array.from(fractions), Int32Array.from(bannedAt.flat()), Model.changes(changes).table],
-            (first, second, banned, list, message, size) => calls.dragoman_trace_search(
-                this.engine, first, second, banned, bannedAt.length, list, changes.length, message, size));
+    /** The search for one source, with changes: `dragoman_trace_search` of cpp/trace_api.cpp. */
+    record(source, {forced = [], bannedAt = [], ...options}, changes) {
+        const {calls} = this.instance, {numbers, fractions} = this.request(0, source, options), rules = [...forced, ...bannedAt].flat();
+        return this.kept([Int32Array.from(numbers), Float64Array.from(fractions), Int32Array.from(rules), Model.changes(changes).table],
+            (first, second, pairs, list, message, size) => calls.dragoman_trace_search(this.engine, first, second, pairs,
+                forced.length, bannedAt.length, list, changes.length, message, size));
     }
 
     /** Changes as `Change` of cpp/trace.h. */
@@ -612,8 +612,6 @@ class Remote {
  * @property {number} [maxSourceTokens] a longer text is cut there
  * @property {number} [batchTokens] source tokens of the texts that are translated together, times the beam
  * @property {AbortSignal} [signal] stops the search; the promise is rejected with an AbortError
- * @property {number[]} [prefixIds] for `record`, and lists of them for `search`; -1 leaves a step free
- * @property {[number, number][]} [bannedAt] for `record`: positions, counted from 0, and ids; -1 is every position
  * @property {(place: number, translations: Hypothesis[]) => void} [each] is called as soon as a text is finished
  *
  * An intervention in a trace. Layers, heads and places count from 0; left out, all of them.
@@ -686,7 +684,8 @@ export class Translator {
      * other positions. The model's positions come with it.
      *
      * @param {number[]} source ids
-     * @param {Options} [options]
+     * @param {Options & {forced?: [number, number][], bannedAt?: [number, number][]}} [options] pairs of a position, counted from 0,
+     *     and an id; it is banned everywhere at -1
      * @param {Change[]} [changes]
      * @returns {Promise<Record<string, {shape: number[], values: Float32Array}>>}
      */
