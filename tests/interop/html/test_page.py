@@ -212,10 +212,15 @@ def test_without_ziglang_it_says_what_to_install(
 
 
 def test_it_translates_offline(show: Show, file: Path, models: tuple[Path, Path]) -> None:
-    page = show(file)
+    listen = "addEventListener('unpacking', ({ detail }) => (window.shares ??= []).push(detail.share), true)"
+    page = show(file, before=listen)
     playwright.expect(page.locator("#source-text")).to_be_focused()
     page.keyboard.type("The cat sleeps on the warm stove.")
     shows(page, PAIRS[0][1])
+    shares = page.evaluate("() => window.shares")
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert page.locator("#unpacking").is_hidden()
     page.locator("#source-text").fill(TEXT)
     shows(page, TRANSLATION)
     assert page.locator("#files-choose").is_hidden()

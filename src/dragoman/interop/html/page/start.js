@@ -15,15 +15,18 @@ function enter() {
     scrollTo(0, 0);
 }
 
+const [label, bar] = [make("span", {}), make("progress", { max: 1 })];
+const unpacking = make("p", { id: "unpacking", class: "status", role: "status", "data-kind": "loading", hidden: true }, label, bar);
+let since = 0;
+by("target-help").before(unpacking); // where it moves no text
+
 document.addEventListener("unpacking", ({ detail: { name, share, text } }) => {
-    if (!by("unpacking")) {
-        by("status").before(make("p", { id: "unpacking", class: "status", role: "status" },
-            make("span", {}), make("progress", { max: 1, "aria-label": `Loading ${name}` })));
-    }
-    const [label, bar] = by("unpacking").children;
+    since ||= performance.now();
+    unpacking.hidden = share === 1 || performance.now() - since < 200; // small models are there at once
+    bar.setAttribute("aria-label", `Loading ${name}`);
     if (label.textContent !== text) label.textContent = text;
     bar.value = share;
-    by("unpacking").hidden = share === 1;
+    if (share === 1) since = 0;
 });
 
 if (styleOfViews) {
