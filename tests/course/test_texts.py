@@ -50,7 +50,7 @@ def test_blocks(written: Path) -> None:
         "python a.key": "print('<')",
         "exercise": "Q?\n---\nA.",
         "source models/transformer.py Residual.forward": "",
-        "formula": "x = 1",
+        "formula": "x_{i} < 10^{−2}",
     }
     fences = "".join(f"```{name}\n{content}\n```\n\n" for name, content in blocks.items())
     written.write_text(f"# T\n\n{fences}[3.2](paper:3.2) [w](#words)\n".replace("\n\n```\n", "\n```\n"))
@@ -63,6 +63,7 @@ def test_blocks(written: Path) -> None:
     lines = (PACKAGE / "models/transformer.py").read_text(encoding="utf-8").splitlines()
     place = int(re.findall(r"LINE (\d+): <code>Residual.forward", one.html)[0])
     assert lines[place - 1].strip().startswith("def forward(")
+    assert '<p class="formula">x<sub>i</sub> &lt; 10<sup>−2</sup></p>' in one.html
     assert 'href="https://arxiv.org/abs/1706.03762" rel="noreferrer">3.2</a>' in one.html
     assert '<a href="#words">w</a>' in one.html
 
