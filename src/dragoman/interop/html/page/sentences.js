@@ -10,11 +10,12 @@ const LONGEST = 500; // characters of a sentence
 const CLAUSE = /[;:,–—؛،；：，、]\s*|\s[-–]\s/g;
 // No sentence ends in brackets, unless they hold the whole line, or in a short quote.
 const CLOSED = /\([^()]*\)|\[[^\][]*\]|\{[^{}]*\}|(?<![^\s(\[])(?:"(?=[\p{L}\p{N}])[^"]{0,60}"|“[^“”]{0,60}”|„[^„“”]{0,60}[“”]|«[^«»]{0,60}»)(?![\p{L}\p{N}])/gu;
+const QUOTED = /“[^“”]*”|「[^「」]*」|『[^『』]*』|（[^（）]*）/g; // of any length, in Chinese and Japanese
 const BRACKETED = /^[^\p{L}\p{N}()[\]{}]*(?:\([^()]*\)|\[[^\][]*\])[^\p{L}\p{N}()[\]{}]*$/u;
 const NUMBER = /^\s*[(\[]?(?:\d{1,3}|[A-Za-z])[.)\]]\s*$/; // "1." before a sentence
 const OPENING = /[\p{Ps}\p{Pi}]*$/u; // the browser takes these for closing ones
 // Before a space these end no sentence in any language: initials, and abbreviations that others follow.
-const ABBREVIATION = /(?:(?<![\p{L}\p{N}])(?!I\.)\p{L}|\b(?:bzw|ca|vgl|inkl|evtl|Abb|Abs|Art|Bd|Hrsg|No|Nos|Nr|Fig|Vol|Rev|Gen|Sen|Rep|Gov|Col|Capt|Sgt|Lt|Mt|vs|cf|approx|p|pp|S))\.\s*$/u;
+const ABBREVIATION = /(?:(?<![\p{L}\p{N}])(?!I\.)\p{L}|\b(?:bzw|ca|vgl|inkl|evtl|geb|gest|min|max|Abb|Abs|Anm|Art|Bd|Chr|Hrsg|Kap|Tab|Tel|Ziff|No|Nos|[Nn]r|Fig|Vol|Ch|chap|Rev|Gen|Sen|Rep|Gov|Col|Capt|Sgt|Lt|Mt|vs|cf|approx|p|pp|S))\.\s*$/u;
 
 /**
  * The pieces that are translated, [{start, body}], and the gaps before, between and after them. `endless` are the texts
@@ -63,13 +64,14 @@ function places(line, language, [titles, others]) {
     if (words < 0) return [];
     const kept = new Set();
     if (!BRACKETED.test(line)) {
-        for (const { 0: { length }, index } of line.matchAll(CLOSED)) {
+        for (const { 0: { length }, index } of [...line.matchAll(CLOSED), ...(/^(zh|ja)\b/.test(language) ? line.matchAll(QUOTED) : [])]) {
             for (let i = index + 1; i < index + length; i++) kept.add(i);
         }
     }
     for (const { 0: { length }, index } of line.matchAll(new RegExp(others, "gu"))) kept.add(index + length);
     const title = new RegExp(`(?<![\\p{L}\\p{N}_.-])(?:${titles})\\.\\s*$`, "iu");
-    const shown = line.replace(/…(?=\s+[^\p{L}\p{N}\s]{0,3}\p{Lu})/gu, "."); // which ends a sentence
+    // The browser ends no sentence at "…", nor before a number that small letters follow.
+    const shown = line.replace(/…(?=\s+[^\p{L}\p{N}\s]{0,3}\p{Lu})/gu, ".").replace(/(?<=\p{L}{2}[.!?]\s+)\d/gu, "A");
     let start = 0;
     const found = Array.from(segmenter(language).segment(shown), ({ index }) => index - line.slice(0, index).match(OPENING)[0].length);
     return found.filter((place) => {
