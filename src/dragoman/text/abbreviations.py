@@ -75,10 +75,7 @@ def hide_abbreviations(line: str, code: str) -> str:
 
 
 def titles_and_abbreviations(code: str) -> tuple[str, str]:
-    """Return patterns of words before a full stop that ends no sentence, for splitters without lists of them.
-
-    The first has titles without the stop, the second abbreviations with it.
-    """
+    """Return patterns of titles without their full stop, and of other abbreviations with it."""
     return _TITLES.get(code, _TITLES[""]), _ABBREVIATIONS.get(code, "(?!)")
 
 

@@ -168,10 +168,10 @@ def export_model(
 
 
 def _export_page(models: list[Path], output: Path, views: str | None, *, quiet: bool) -> None:
-    from dragoman.interop.html.page import SUFFIX, VIEWS, export_page
+    from dragoman.interop.html.page import VIEWS, export_page
 
-    if output.suffix != SUFFIX:
-        raise ConfigError(f"{output}: not an {SUFFIX} file", hint=f"write to {output}{SUFFIX}")
+    if output.suffix != ".html":
+        raise ConfigError(f"{output}: not an .html file", hint=f"write to {output}.html")
     names = VIEWS if views is None else () if views == "none" else tuple(views.split(","))
     with waiting("exporting to html", shown=not quiet):
         size = export_page(models, output, views=names)

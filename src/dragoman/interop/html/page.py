@@ -41,7 +41,6 @@ from dragoman.translation.search.alignment import aligning_of
 from dragoman.version import __version__
 
 VIEWS = ("difference", "translation", "attention", "beam", "positions", "terms", "complexity")  # of views.js
-SUFFIX = ".html"
 _CHARACTERS = 20_000  # of a text
 _WEB, _VIEWS, _OWN = "serving/web", "inspection/views/page", "interop/html/page"
 _LICENCE = re.compile(r"^licen[cs]e: *(\S.*)$", re.MULTILINE)  # in the front matter of a card
@@ -77,9 +76,7 @@ def export_page(models: Sequence[str | Path], output: Path, *, views: Sequence[s
     exists, or engine.wasm is missing.
     """
     if unknown := [one for one in views if one not in VIEWS]:
-        raise ConfigError(
-            f"--views {unknown[0]}: unknown view", hint=f"choose of {', '.join(VIEWS)}, or none"
-        )
+        raise ConfigError(f"--views {unknown[0]}: unknown view", hint=f"choose {', '.join(VIEWS)}, or none")
     with new_file(output) as part:
         wasm = engine_wasm().read_bytes()
         names = [Path(model).resolve().name for model in models]
