@@ -56,7 +56,7 @@ def greedy(next_logps: Callable[[list[int]], Tensor], end: int, most: int) -> li
 def beam(
     next_logps: Callable[[list[int]], Tensor], end: int, size: int, most: int
 ) -> list[tuple[list[int], float]]:
-    """Finished hypotheses: expand all, keep the `size` best that go on, finish what ends among the `size` best."""
+    """Finished hypotheses. The `size` best that go on are kept; what ends among the best is finished."""
     alive, finished = [([], 0.0)], []
     for _ in range(most):
         new = []
