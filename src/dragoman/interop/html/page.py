@@ -138,8 +138,7 @@ def _page(models: Sequence[PageModel], wasm: bytes, views: Sequence[str]) -> str
     }
     inspecting = [f"{_OWN}/inspecting.js", f"{_VIEWS}/how.js"] if views else []
     styles = [_text(f"{_WEB}/style.css"), _text(f"{_OWN}/page.css")]
-    if views:
-        styles.append(_text(f"{_VIEWS}/style.css") + _text(f"{_VIEWS}/how.css"))
+    styles += [_text(f"{_VIEWS}/style.css") + _text(f"{_VIEWS}/how.css")] if views else []
     return document(
         title=f"Translate {', '.join(dict.fromkeys(map(_pair, models)))}",
         body=_body(models, inspecting=bool(views)),
@@ -159,10 +158,9 @@ def _offer(models: Sequence[PageModel], *, how: str | bool) -> dict[str, Any]:
         targets[one.source] += [code for code in one.targets if code not in targets[one.source]]
     codes = dict.fromkeys([*targets, *chain.from_iterable(targets.values())])
     own = [{"name": one.name, "source": one.source, "targets": list(one.targets)} for one in models]
+    names = [{"code": one, "name": language_name(one), "targets": targets.get(one, [])} for one in codes]
     return {
-        "languages": [
-            {"code": code, "name": language_name(code), "targets": targets.get(code, [])} for code in codes
-        ],
+        "languages": names,
         "models": [{**one, "adapters": [], "terms": []} for one in own],
         "memories": [],
         "how": how,
