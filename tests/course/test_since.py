@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman import Translator
-from dragoman.course import model_folder
+from dragoman.course import MODEL
 from tests.course.reading import SENTENCES, assert_equal, chapter, live, opened
 
 
@@ -35,7 +35,7 @@ def numbers(translator: Translator, sentence: str) -> dict[str, float | str]:
 
 
 def test_every_live_number_is_pythons(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
-    translator = Translator.load(model_folder(), dtype="float32")
+    translator = Translator.load(MODEL, dtype="float32")
     with opened(browser, tmp_path_factory.mktemp("since")) as page:
         for sentence in SENTENCES:
             chapter(page, "since", sentence)
