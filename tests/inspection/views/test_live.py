@@ -23,6 +23,7 @@ from dragoman.models.folder.quantisation import quantise_folder
 from dragoman.models.shapes import SSRUConfig
 from dragoman.serving.service.inspection import _about
 from dragoman.translation.native.web.wasm import MODULE, engine_wasm
+from dragoman.translation.search.options import Beam, Decoding
 
 pytestmark = pytest.mark.thorough
 
@@ -83,10 +84,11 @@ def compare(pair: Bundle, folder: Path, questions: Sequence[dict[str, Any]]) -> 
     """Compare the page's reports with those of `inspect` and `contrast`."""
     save(pair, folder)
     offer, *reports = answers(folder, questions)
-    assert {"source": "en", "target": "de", **json.loads(json.dumps(_about(pair.model.config)))} == offer
+    assert offer == {"source": "en", "target": "de", **json.loads(json.dumps(_about(pair.model.config)))}
     for question, found in zip(questions, reports, strict=True):
         assert "error" not in found, (question, found)
-        how = replace(pair.generation, **{{"beam": "size"}.get(k, k): v for k, v in question.get("options", {}).items()})
+        options = question.get("options", {})
+        how = Decoding(**options).beam_search(pair.generation)
         given: dict[str, Any] = {"beam": how, "name": "en to de"}
         text = " ".join(question["text"].split())
         if "interventions" not in question:
@@ -107,7 +109,8 @@ def test_the_report_is_that_of_pytorch(tmp_path: Path) -> None:
         {"no_positions": True},
         {"force": [{"step": 3, "token": 40}], "length_penalty": 1.5},
         {
-            "without": ["encoder.1.1", "decoder.1.1"], "force": [{"step": 2, "token": 50}, {"step": 5, "token": 2}],
+            "without": ["encoder.1.1", "decoder.1.1"],
+            "force": [{"step": 2, "token": 50}, {"step": 5, "token": 2}],
             "ban": [{"step": 1, "token": 20}, {"step": None, "token": 30}], "length_penalty": -0.5,
         },
     ]  # fmt: skip
@@ -120,18 +123,70 @@ def test_the_report_is_that_of_pytorch(tmp_path: Path) -> None:
     compare(learnt_bundle(), tmp_path / "model", questions)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"norm": "pre", "positions": "t5", "window": 4},
-        {"positions": "learned", "tie": "none", "attention_bias": True},
-        {"positions": "relative", "norm": "pre", "norm_kind": "rms"},
-        {"positions": "rotary", "kv_heads": 1},
-        {"positions": "alibi"}, {"positions": "index"}, {"positions": "none"},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_models_of_other_shapes(options: dict[str, Any], tmp_path: Path) -> None:
-    pair = bundle(transformer(**options))
-    change: dict[str, Any] = {"without": ["decoder.2.1"], "no_positions": options["positions"] != "none"}
-    compare(pair, tmp_path / "model", [{"text": LINES[0], "interventions": change}])
+SHAPES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "pre-norm, T5": (
+        transformer(norm="pre", positions="t5", window=4),
+        {"stop": "patient", "renormalize": True, "banned": (30, 40)},
+    ),
+    "learned": (
+        transformer(positions="learned", tie="none", attention_bias=True),
+        {"stop": "exact", "normalization": "power"},
+    ),
+    "relative": (transformer(positions="relative", norm="pre", norm_kind="rms"), {"stop": "shrinking"}),
+    "rotary": (transformer(positions="rotary", kv_heads=1), {}),
+    "alibi": (transformer(positions="alibi"), {}),
+    "index": (transformer(positions="index"), {}),
+    "none": (transformer(positions="none"), {}),
+    "SSRU": (SSRUConfig(d_model=16, d_ff=24, heads=2, encoder_layers=2, decoder_layers=2), {}),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_models_of_other_shapes(name: str, tmp_path: Path) -> None:
+    config, generation = SHAPES[name]
+    pair = replace(bundle(config), generation=Beam(size=3, **generation))
+    change: dict[str, Any] = {
+        "without": ["cross.2.1", "encoder.1.2"],
+        "no_positions": config.positions != "none",
+    }
+    compare(pair, tmp_path / "model", [{"text": "The baker", "interventions": change}])
+
+
+def test_the_search_of_an_int8_model_is_that_of_its_steps(tmp_path: Path) -> None:
+    save(learnt_bundle(), folder := tmp_path / "model")
+    quantise_folder(folder, int8 := tmp_path / "int8")
+    _, found = answers(int8, [{"text": LINES[0], "interventions": {"without": ["cross.1.2"]}}])
+    for trace in found["traces"]:
+        path = [node["logp"] for node in trace["beam"]["nodes"] if node["best"]]
+        assert path == pytest.approx([step["logp"] for step in trace["steps"]], abs=1e-4)
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"text": "a" * 501}, "At most 500 characters"),
+    ({"text": " \n"}, "The text is empty"),
+    ({"text": "a " * 245}, "At most 200 can be inspected"),
+    ({"text": "a", "options": {"beam": 0}}, "beam = 0"),
+    ({"text": "a", "interventions": {"without": ["cross.2.1"]}}, "layer 1 of 1"),
+    ({"text": "a", "interventions": {"without": ["cross.1"]}}, "write KIND.LAYER.HEAD"),
+    ({"text": "a", "interventions": {"shift": 600}}, "from 0 to 512"),
+    ({"text": "a", "interventions": {"shift": 1, "no_positions": True}}, "choose one of them"),
+    ({"text": "a", "interventions": {"force": [{"step": 513, "token": 40}]}}, "from 1 to 512"),
+    ({"text": "a", "interventions": {"force": [{"step": 1, "token": 4000}]}}, "token that does not exist"),
+    ({"text": "a", "interventions": {"ban": [{"token": 0, "step": None}]}}, "Token 0 is never generated"),
+    (
+        {"text": "a", "interventions": {"force": [{"step": 1, "token": 2}, {"step": 2, "token": 40}]}},
+        "after the end",
+    ),
+    (
+        {"text": "a", "interventions": {"force": [{"step": 1, "token": 9}], "ban": [{"token": 9}]}},
+        "forced and banned",
+    ),
+]  # fmt: skip
+
+
+def test_what_cannot_be_inspected_is_refused(tmp_path: Path) -> None:
+    save(learnt_bundle(), folder := tmp_path / "model")
+    _, *found, after = answers(folder, [*(question for question, _ in REFUSED), {"text": "The baker"}])
+    for (question, message), one in zip(REFUSED, found, strict=True):
+        assert message in one.get("error", ""), (question, one)
+    assert len(after["traces"]) == 1

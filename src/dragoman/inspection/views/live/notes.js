@@ -3,8 +3,8 @@
 export const OF_POSITIONS = {
     sinusoidal: "Added to the embeddings: a sine and a cosine for each frequency (section 3.5).",
     "sinusoidal-halves": "Added to the embeddings: all sines, then all cosines (section 3.5).",
-    "sinusoidal-t2t": "Added to the embeddings: all sines, then all cosines. The frequencies differ a little from section "
-        + "3.5. They are 10000^(-i / (d_model/2 - 1)), as in Tensor2Tensor and Marian.",
+    "sinusoidal-t2t": "Added to the embeddings: all sines, then all cosines. The frequencies differ a little from "
+        + "section 3.5. They are 10000^(-i / (d_model/2 - 1)), as in Tensor2Tensor and Marian.",
     learned: "Added to the embeddings: a vector learned for each position.",
     index: "The number of the position replaces the last dimension of the embedding.",
     fraction: "Position / source length replaces the last dimension of the embedding.",
@@ -27,8 +27,8 @@ const WITHIN = {
 export function noteOfTerms(layer, pre, positions) {
     const note = layer ? "Earlier layers mix content and position. Their contribution is the remainder. "
             + "Normalisations keep the scale they had for this sentence."
-        : pre ? "A normalisation precedes the first attention. Its scale depends on content and position together, and is "
-            + "fixed at its value for this sentence. With this scale the terms add up to the logit."
+        : pre ? "A normalisation precedes the first attention. Its scale depends on content and position together, and "
+            + "is fixed at its value for this sentence. With this scale the terms add up to the logit."
             : "The sum of the terms is the logit.";
     return [note, WITHIN[positions]].filter(Boolean).join(" ");
 }

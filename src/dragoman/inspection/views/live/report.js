@@ -1,5 +1,5 @@
-// The report on a translation, computed in the page: what `GET` and `POST /v1/how` answer, from the engine in WebAssembly
-// instead of PyTorch. See inspection/inspect.py and contrast.py.
+// The report on a translation, computed in the page: what `GET` and `POST /v1/how` answer, but by the engine in
+// WebAssembly. See inspection/inspect.py and contrast.py.
 //
 // One search and one pass compute each run, in the type of the loaded model, with keys and values in float32. So the
 // probabilities of the tree are those of the steps, in an int8 model too. Numbers as PyTorch's need a model in float32.
@@ -29,13 +29,17 @@ export async function about({ shape }, { source, target }) {
 }
 
 /**
- * The report of a sentence, as `readReport` returns it. A question is what `POST /v1/how` takes: the text, interventions,
- * and as options `beam` and `length_penalty`. `to` is the target language of a model for several. Throws an Error for a
- * text or an intervention that the model does not allow.
+ * The report of a sentence, as `readReport` returns it. A question is what `POST /v1/how` takes: the text,
+ * interventions with tokens as ids, and options: `beam` and `length_penalty`. `title` names the model, `to` is the target language of a
+ * model for several, `version` is that of dragoman. Throws an Error for what cannot be inspected.
  */
-export async function reportOf(translator, { text, interventions = {}, options = {} }, { title, to, version = "" } = {}) {
-    if ([...text].length > LIMITS.characters) throw new Error(`At most ${LIMITS.characters} characters can be inspected.`);
-    const line = [...(to ? [`>>${to}<<`] : []), squeezed(text)].join(" ");
+export async function reportOf(translator, question, { title, to, version = "" } = {}) {
+    const { text, interventions = {}, options = {} } = question;
+    if ([...text].length > LIMITS.characters)
+        throw new Error(`The text is too long. At most ${LIMITS.characters} characters can be inspected.`);
+    const words = squeezed(text);
+    if (!words) throw new Error("The text is empty.");
+    const line = to ? `>>${to}<< ${words}` : words;
     const intervention = { ...NOTHING, ...interventions };
     const inspect = (changes) => runOf(translator, line, changes, options, { title, version });
     const changed = await inspect(intervention);
@@ -51,21 +55,22 @@ async function runOf(translator, line, intervention, options, { title, version }
     const { shape, generation, sourceLanguage, targetLanguage } = translator;
     const source = await translator.cut(line);
     if (!source.ids.length) throw new Error("The text is empty.");
-    if (source.ids.length > TOKENS) throw new Error(`The text has ${source.ids.length} tokens. At most ${TOKENS} can be inspected.`);
+    if (source.ids.length > TOKENS)
+        throw new Error(`The text has ${source.ids.length} tokens. At most ${TOKENS} can be inspected.`);
     const search = { size: 4, length_penalty: 0.6, normalization: "gnmt", stop: "full", banned: [], renormalize: false,
         ...generation, n_best: 1 };
     search.size = Math.min(options.beam ?? search.size, LIMITS.beam);
     search.length_penalty = intervention.length_penalty ?? options.length_penalty ?? search.length_penalty;
     const changes = changesOf(intervention);
-    const found = await translator.record(source.ids,
-        { beam: search.size, nBest: search.size, lengthPenalty: search.length_penalty, ...tokensOf(shape, search, intervention) }, changes);
+    const found = await translator.record(source.ids, { beam: search.size, nBest: search.size,
+        lengthPenalty: search.length_penalty, ...tokensOf(shape, search, intervention) }, changes);
     const { nodes, hypotheses } = treeOf(found.tree, search);
     const predicted = hypotheses[0].tokens;
     const arrays = await translator.trace(source.ids, predicted, changes);
     const steps = stepsOf(arrays.logits, [...predicted, shape.end_id]);
 
-    const named = [shape.start_id, ...[...nodes, ...steps, ...steps.flatMap((step) => step.alternatives)].map(({ token }) => token)];
-    const known = [...new Set(named)];
+    const named = [...nodes, ...steps, ...steps.flatMap((step) => step.alternatives)];
+    const known = [...new Set([shape.start_id, ...named.map(({ token }) => token)])];
     const pieces = new Map((await translator.pieces(known)).map((piece, i) => [known[i], piece]));
     const spell = (one) => ({ ...one, piece: pieces.get(one.token), text: spelled(pieces.get(one.token)) });
     const texts = await Promise.all(hypotheses.map(({ tokens }) => translator.decode(tokens)));
@@ -81,8 +86,9 @@ async function runOf(translator, line, intervention, options, { title, version }
     const config = Object.fromEntries(Object.entries(shape).filter(([, value]) => value !== null));
     return {
         dragoman: version,
-        model: { title: title ?? `${sourceLanguage} to ${targetLanguage}`, architecture: shape.architecture, parameters: translator.parameters,
-            source_language: sourceLanguage, target_language: targetLanguage, config },
+        model: { title: title ?? `${sourceLanguage} to ${targetLanguage}`, architecture: shape.architecture,
+            parameters: translator.parameters, source_language: sourceLanguage,
+            target_language: targetLanguage, config },
         search,
         ...sides,
         inputs: [specialToken(special(shape.start_id)), ...sides.target.tokens.slice(0, -1)],
@@ -91,7 +97,8 @@ async function runOf(translator, line, intervention, options, { title, version }
         steps: steps.map((step) => ({ ...spell(step), alternatives: step.alternatives.map(spell) })),
         ...alignmentOf(attention.at(-1).weights, sides),
         beam: { size: search.size, nodes: nodes.map(spell) },
-        positions: { kind: shape.positions, note: OF_POSITIONS[shape.positions], tables: tablesOf(found, shape, intervention.no_positions) },
+        positions: { kind: shape.positions, note: OF_POSITIONS[shape.positions],
+            tables: tablesOf(found, shape, intervention.no_positions) },
         terms: termsOf(arrays, translator),
     };
 }
@@ -138,8 +145,8 @@ function treeOf({ values, shape: [count] }, { size, length_penalty: alpha, norma
         if (FATES[fate] !== "finished") continue;
         const path = pathTo(nodes, i);
         const sum = path.reduce((total, node) => total + node.logp, 0);
-        hypotheses.push({ path, tokens: path.slice(0, -1).map((node) => node.token), logp: sum, score: sum / penalty(step + 1),
-            truncated: Boolean(cut) });
+        hypotheses.push({ path, tokens: path.slice(0, -1).map((node) => node.token), logp: sum,
+            score: sum / penalty(step + 1), truncated: Boolean(cut) });
     }
     hypotheses.sort((a, b) => b.score - a.score);
     hypotheses[0].path.forEach((node) => (node.best = true));
@@ -203,19 +210,20 @@ function attentionOf(arrays) {
     });
 }
 
-/** The attention of target words to source words: the mean of the heads in the last layer but one (Garg et al. 2019). */
+/** The attention of target words to source words: mean of the heads in the last layer but one (Garg et al. 2019). */
 function alignmentOf({ shape: [layers, heads, queries, keys], raw }, { source, target }) {
     const layer = Math.max(layers - 2, 0);
     const columns = source.words.length;
     const sums = new Float64Array(target.words.length * columns);
     target.tokens.forEach(({ word: row }, q) => source.tokens.forEach(({ word: column }, k) => {
         if (row === null || column === null) return;
-        for (let h = 0; h < heads; h++) sums[row * columns + column] += raw[((layer * heads + h) * queries + q) * keys + k] / heads;
+        for (let h = 0; h < heads; h++)
+            sums[row * columns + column] += raw[((layer * heads + h) * queries + q) * keys + k] / heads;
     }));
     const tokens = target.words.map((_, row) => target.tokens.filter(({ word }) => word === row).length);
+    const raws = Float32Array.from(sums, (sum, i) => sum / tokens[Math.floor(i / columns)]);
     return {
-        alignment: { shape: [target.words.length, columns], raw: Float32Array.from(sums, (sum, i) => sum / tokens[Math.floor(i / columns)]),
-            scale: 1 },
+        alignment: { shape: [target.words.length, columns], raw: raws, scale: 1 },
         alignment_note: `Attention to the source in decoder layer ${layer + 1} of ${layers}, mean of the heads.`,
     };
 }
@@ -227,19 +235,20 @@ function tablesOf(found, { positions: kind }, none) {
     const byDistance = (name, values, columns = "dimension") =>
         table(name, values, { rows: "distance", first: -(values.shape[0] - 1) / 2, columns });
     if (kind === "learned") return [table("learned vectors", found["positions.input"])];
-    if (kind.startsWith("sinusoidal"))
-        return [table("sinusoidal table", found["positions.input"], { layout: kind === "sinusoidal" ? "interleaved" : "halves" })];
-    return ["encoder", "decoder"].filter((stack) => found[`${stack}.positions.bias`] && !(none && stack === "encoder")).flatMap((stack) => {
+    const layout = ["sinusoidal", "rotary"].includes(kind) ? "interleaved" : "halves";
+    if (kind.startsWith("sinusoidal")) return [table("sinusoidal table", found["positions.input"], { layout })];
+    const stacks = (none ? ["decoder"] : ["encoder", "decoder"]).filter((stack) => found[`${stack}.positions.bias`]);
+    return stacks.flatMap((stack) => {
         const part = (name) => found[`${stack}.positions.${name}`];
         const where = `, first layer of the ${stack}`;
         const { values: angles, shape } = found["positions.angles"];
-        if (kind === "rotary") // sines come first
-            return [table(`sine and cosine of the angles${where}`, { shape, values: angles.map((_, i) => angles[i ^ 1]) },
-                { layout: "interleaved" })];
-        if (kind === "relative") return ["keys", "values"].map((side) => byDistance(`added to ${side}${where}`, part(`of_${side}`)));
+        const values = angles.map((_, i) => angles[i ^ 1]); // sines first
+        if (kind === "rotary") return [table(`sine and cosine of the angles${where}`, { shape, values }, { layout })];
+        if (kind === "relative")
+            return ["keys", "values"].map((side) => byDistance(`added to ${side}${where}`, part(`of_${side}`)));
         if (kind !== "t5" && kind !== "alibi") return [];
-        const { values, shape: [heads, distances] } = part("bias");
-        const rows = values.map((_, i) => values[(i % heads) * distances + Math.floor(i / heads)]);
+        const { values: bias, shape: [heads, distances] } = part("bias");
+        const rows = bias.map((_, i) => bias[(i % heads) * distances + Math.floor(i / heads)]);
         return [byDistance(`added to the logits${where}`, { shape: [distances, heads], values: rows }, "head")];
     });
 }
@@ -250,8 +259,9 @@ function termsOf(arrays, { shape: { norm, positions }, dtype }) {
         const parts = layersOf(arrays, kind, "attention.terms");
         if (!parts.length) return [];
         const logits = layersOf(arrays, kind, "attention.logits").slice(0, parts.length);
-        return [{ kind, causal: kind === "decoder", exact: parts.map((_, i) => !i && norm === "post" && dtype === "float32"),
-            notes: parts.map((_, i) => noteOfTerms(i, norm === "pre", positions)), values: stacked(parts), logits: stacked(logits) }];
+        return [{ kind, causal: kind === "decoder", values: stacked(parts), logits: stacked(logits),
+            exact: parts.map((_, i) => !i && norm === "post" && dtype === "float32"),
+            notes: parts.map((_, i) => noteOfTerms(i, norm === "pre", positions)) }];
     });
     return { names: TERMS, stacks };
 }

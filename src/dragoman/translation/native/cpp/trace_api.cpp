@@ -114,7 +114,8 @@ EXPORT KeptTrace* dragoman_trace_search(const std::shared_ptr<Engine>* engine, c
         check(request, model.shape);
         for (int32_t i = 0; i < forced + banned; i++) {
             const int32_t position = rules[2 * i], token = rules[2 * i + 1];
-            if (position >= MOST_STEPS || token < 0 || token >= model.shape.target_vocab) return "a rule for no token";
+            if (position >= MOST_STEPS || token < 0 || token >= model.shape.target_vocab)
+                return "a forced or banned token that does not exist";
             if (i >= forced) {
                 request.banned_at.emplace_back(position, token);
             } else {  // the translation does not end before
