@@ -1,9 +1,9 @@
 // Tokens, words and their places in a text, as text/spans.py has them. Places count characters, not UTF-16 units.
 
-const SPACE = /[^\S\ufeff]|[\x1c-\x1f\x85]/; // what Python counts as a space
+export const SPACE = /[^\S\ufeff]|[\x1c-\x1f\x85]/; // what Python counts as a space
 const IN_WORD = /[\p{L}\p{M}\p{N}\u200c\u200d]/u;
 // Scripts without spaces between words: text/scripts.py.
-const UNSPACED = new RegExp("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff"
+export const UNSPACED = new RegExp("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff"
     + "\uf900-\ufaff\u{20000}-\u{3ffff}]", "u");
 
 /** The text with one space between words and none around them. */
@@ -31,14 +31,15 @@ export function sideOf({ text, language, ids, pieces, ends, end }) {
 export const specialToken = ({ id, piece }, at = 0) =>
     ({ id, piece, text: piece, start: at, end: at, word: null });
 
-function stripped(letters, start, end) {
+/** The place of a token without the spaces around it. */
+export function stripped(letters, start, end) {
     while (start < end && SPACE.test(letters[start])) start++;
     while (end > start && SPACE.test(letters[end - 1])) end--;
     return [start, end];
 }
 
 /** The number of each token's word; null for a token without text at the end. */
-function wordsOf(spans, letters) {
+export function wordsOf(spans, letters) {
     let [word, reached, incomplete] = [-1, 0, false];
     const joined = (start) => {
         if (start !== reached || start <= 0 || start >= letters.length) return false;

@@ -163,7 +163,7 @@ class Model {
     static STOPS = ["full", "patient", "shrinking", "exact"];
     static NORMALIZATIONS = ["gnmt", "power"];
     static OPTIONS = ["beam", "nBest", "lengthPenalty", "normalization", "stop", "prefix", "prefixIds", "attention", "minimumLength",
-        "noRepeatNgram", "maxExtraTokens", "maxSourceTokens", "banned", "renormalize", "to", "batchTokens"];
+        "noRepeatNgram", "maxExtraTokens", "maxTokens", "maxSourceTokens", "banned", "renormalize", "to", "batchTokens"];
     static SPACE = /[^\S\ufeff]|[\x1c-\x1f\x85]/;
     static BLANK = /^[\s\p{Cc}\p{DI}\u2800\ufff9-\ufffb]*$/u; // as text/blank.py: such a line is not translated
     // The options that a model may have, with what they are where config.json leaves them out.
@@ -306,6 +306,7 @@ class Model {
         const normalization = Model.NORMALIZATIONS.indexOf(options.normalization ?? o.normalization);
         const {prefixIds: prefix = [], minimumLength: minimum = 0, noRepeatNgram: ngram = 0, maxExtraTokens: extra = 50} = options;
         for (const [what, value, least, most] of [["beam", size, 1, 1000], ["nBest", best, 1, size], ["maxExtraTokens", extra, 0, 1e5],
+            ["maxTokens", options.maxTokens ?? 0, 0, 1e5],
             ["minimumLength", minimum, 0, 1e5], ["noRepeatNgram", ngram, 0, 2 ** 30]])
             whole(what, value, least, most);
         const penalty = options.lengthPenalty ?? o.length_penalty;
@@ -325,7 +326,7 @@ class Model {
         const match = /^(\d+)(?:\.(\d+))?$/.exec(options.attention ?? "0"), [layer, head] = [Number(match?.[1]) - 1, Number(match?.[2] ?? 0) - 1];
         if (!match || layer >= decoder_layers || head >= heads || (options.attention && (layer < 0 || match[2] === "0")))
             throw new EngineError(`attention = ${options.attention}: write LAYER or LAYER.HEAD, of ${decoder_layers} layers and ${heads} heads`);
-        const limit = Math.max(source.length + extra, prefix.length), ngrams = ngram ? [ngram] : [];
+        const limit = Math.max(options.maxTokens ?? source.length + extra, prefix.length), ngrams = ngram ? [ngram] : [];
         const lists = [[...source, end_id], prefix, ngrams, [], [], [], [], never, []];
         const ruled = prefix.length || minimum || ngram ? 1 : 0;
         return {
@@ -602,7 +603,9 @@ class Remote {
  * @property {"full" | "patient" | "shrinking" | "exact"} [stop] when a search ends
  * @property {string | string[]} [prefix] the beginning of each translation, or of all
  * @property {string} [attention] LAYER or LAYER.HEAD, counted from 1
- * @property {number} [minimumLength] @property {number} [noRepeatNgram] @property {number} [maxExtraTokens]
+ * @property {number} [minimumLength] @property {number} [noRepeatNgram]
+ * @property {number} [maxExtraTokens] tokens more than the source has, at most
+ * @property {number} [maxTokens] tokens at most, the prefix included, instead
  * @property {number[]} [banned] ids that are never generated
  * @property {boolean} [renormalize]
  * @property {string} [to] target language, for a model of several
@@ -707,6 +710,9 @@ export class Translator {
         return found;
     }
 }
+
+/** The options of the model in a config.json, with defaults. Throws an EngineError for one that the engine does not run. */
+export const shapeOf = (config) => Model.shape(config);
 
 /** Whether this browser runs engine.wasm: it needs WebAssembly with SIMD, which all browsers have since 2023. */
 export function supported() {
