@@ -25,7 +25,7 @@ from typing import Any
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import new_file
-from dragoman.base.html.document import PACKAGE, bundled, document, inert, packed
+from dragoman.base.html.document import PACKAGE, bundled, deflated, document, inert
 from dragoman.base.languages import base, canonical, language_name
 from dragoman.base.machine import require_pytorch
 from dragoman.interop.formats import format_of
@@ -125,10 +125,10 @@ def page_model(model: str | Path, name: str) -> PageModel:
 
 
 def _page(models: Sequence[PageModel], wasm: bytes, views: Sequence[str]) -> str:
-    data, facts = {"engine": packed(wasm)}, []
+    data, facts = {"engine": deflated(wasm)}, []
     for number, model in enumerate(models):
         ids = {name: f"file-{number}-{place}" for place, name in enumerate(model.files)}
-        data |= {ids[name]: packed(content) for name, content in model.files.items()}
+        data |= {ids[name]: deflated(content) for name, content in model.files.items()}
         facts.append({"files": ids, **facts_of(model)})
     page = {
         "offer": _offer(models, how="#how&" if views else False),
