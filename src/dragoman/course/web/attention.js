@@ -1,29 +1,33 @@
 // Chapter 3: attention.
 
 import { WEIGHTS } from "../../inspection/views/page/colour.js";
-import { barCell, choice, controls, heading, slider } from "../../inspection/views/page/controls.js";
+import { choice, controls, heading, slider, table } from "../../inspection/views/page/controls.js";
 import { fixed } from "../../inspection/views/page/data.js";
 import { heatMap, MASKED, SHOWN, thumbnail } from "../../inspection/views/page/matrix.js";
 import { draw, make, scrolling } from "./dom.js";
 import { matrix, number, word } from "./live.js";
 import { best, dot, logSoftmax, softmax } from "./model.js";
 
-const STACKS = ["encoder", "decoder", "cross"];
+const MODULES = { encoder: "encoder.N.attention", decoder: "decoder.N.attention", cross: "decoder.N.cross_attention" };
+const STACKS = Object.keys(MODULES);
 const FEW = 24; // tokens whose matrix is shown with its numbers
 
 const range = (length) => Array.from({ length }, (_, i) => i);
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
-const entropy = (weights) => -weights.reduce((sum, one) => sum + (one > 0 ? one * Math.log(one) : 0), 0);
 const greatest = (values) => values.reduce((a, b) => Math.max(a, b));
-const named = (piece) => piece.replace(/^▁(?=.)/u, "");
+const size = (values) => greatest(values.map(Math.abs));
+const entropy = (weights) => -weights.reduce((sum, one) => sum + (one > 0 ? one * Math.log(one) : 0), 0);
+const row = (values, width, i) => values.subarray(i * width, (i + 1) * width);
 const note = (...children) => make("p", {}, ...children);
+const figures = (kind, caption, head, rows) => scrolling(caption, table(kind, caption, head, rows));
 
-const moduleOf = ({ stack, layer }) => (stack === "cross" ? `decoder.${layer}.cross_attention` : `${stack}.${layer}.attention`);
-const allHeads = ({ shape }) => STACKS.flatMap((stack) => range(shape[stack === "encoder" ? "encoder_layers" : "decoder_layers"])
-    .flatMap((layer) => range(shape.heads).map((head) => ({ stack, layer, head }))));
-
+const named = (piece) => piece.replace(/^▁(?=.)/u, "");
+const moduleOf = ({ stack, layer }) => MODULES[stack].replace("N", layer);
 const headName = (say, { stack, layer, head }) =>
-    say("attention.head_name", { stack: say(`attention.${stack}`), layer: layer + 1, head: head + 1 });
+    say("head_name", { stack: say(stack), layer: layer + 1, head: head + 1 });
+const allHeads = ({ shape: { heads, ...layers } }) => STACKS.flatMap((stack) =>
+    range(layers[stack === "encoder" ? "encoder_layers" : "decoder_layers"]).flatMap((layer) =>
+        range(heads).map((head) => ({ stack, layer, head, name: `${stack}.${layer + 1}.${head + 1}` }))));
 
 /** The names of the queries and of the keys of a stack. */
 function tokensOf({ pieces, shape }, { source, target }, stack) {
@@ -32,9 +36,21 @@ function tokensOf({ pieces, shape }, { source, target }, stack) {
     return { queries: stack === "encoder" ? read : written, keys: stack === "decoder" ? written : read };
 }
 
-/** The mean of -log p of the tokens of a translation, in nats, as a changed model computes it. */
-function lossOf({ shape }, { target }, { logits: { shape: [, width], values } }) {
-    return -mean([...target.ids, shape.end_id].map((id, i) => logSoftmax(values.subarray(i * width, (i + 1) * width))[id]));
+/** The matrix of a head's weights, for pictures. */
+function weightsOf(model, run, at) {
+    const { queries, keys } = tokensOf(model, run, at.stack);
+    const values = row(run.trace[`${moduleOf(at)}.weights`].values, queries.length * keys.length, at.head);
+    const state = (r, c) => (at.stack === "decoder" && c > r ? MASKED : SHOWN);
+    const labels = (list) => list.map((label) => ({ label }));
+    return { rows: labels(queries), columns: labels(keys), values, state, scale: WEIGHTS };
+}
+
+/** A run with another trace. */
+const withTrace = (run, trace) => Object.assign(Object.create(run), { trace });
+
+/** The mean of -log p of the tokens of a run's translation, in nats, by the logits of a trace. */
+function lossOf({ shape: { end_id } }, { target }, { logits: { shape: [, width], values } }) {
+    return -mean([...target.ids, end_id].map((id, i) => logSoftmax(row(values, width, i))[id]));
 }
 
 /** The loss of a run's translation with changes to the model, and the translation that they lead to. */
@@ -43,8 +59,14 @@ async function changed(model, { source, target }, changes) {
     return { loss, text: await model.translator.decode(await model.decode(source.ids, { changes })) };
 }
 
-/** A translation that may have changed. */
-const translated = (say, key, text) => make("span", { lang: "de", dir: "auto" }, word(key, text || say("attention.nothing")));
+const translated = (say, key, text) => make("span", { lang: "de", dir: "auto" }, word(key, text || say("nothing")));
+
+/** The translation of a run and a changed one, with the loss of the first for both models. */
+function compared({ model, say }, key, run, { loss, text }) {
+    const rows = [["before", run.target.text, lossOf(model, run, run.trace)], ["after", text, loss]];
+    return figures("compared", say("compared"), ["", say("translation"), say("loss")], rows.map(([when, text, loss]) =>
+        [say(when), translated(say, `attention.${key}.${when}`, text), number(`attention.${key}.${when}.loss`, loss)]));
+}
 
 /** Call `work(current, ...)` and mark the element as busy; `current()` tells whether no later call has begun. */
 function latest(element, work) {
@@ -62,109 +84,97 @@ function picker({ model, say }, show, { stacks = STACKS, query = true, every = f
     const at = { stack: stacks[0], layer: 0, head: 0, query: 1, ...start };
     const words = make("div", {});
     let run;
-    const change = (key) => (value) => {
-        at[key] = value;
-        renew(run);
-        show(run);
-    };
-    const one = (key, options) => choice({ label: say(`attention.${key}`), value: at[key], options, change: change(key) });
-    const count = (length) => [
-        ...range(length).map((i) => ({ value: i, text: String(i + 1) })), every && { value: -1, text: say("attention.all") },
-    ].filter(Boolean);
+    const choose = (key, options) => choice({
+        label: say(key), value: at[key], options,
+        change(value) {
+            at[key] = value;
+            renew(run);
+            show(run);
+        },
+    });
+    const all = every ? [{ value: -1, text: say("all") }] : [];
+    const count = (length) => [...range(length).map((i) => ({ value: i, text: String(i + 1) })), ...all];
     const renew = (next) => {
         run = next;
-        if (!query) return;
         const { queries } = tokensOf(model, run, at.stack);
         at.query = Math.min(at.query, queries.length - 1);
-        if (words.shown !== queries.join(" ")) words.replaceChildren(one("query", queries.map((text, i) => ({ value: i, text }))));
+        if (!query || words.shown === queries.join(" ")) return;
         words.shown = queries.join(" ");
+        words.replaceChildren(choose("query", queries.map((text, i) => ({ value: i, text }))));
     };
-    const element = controls(
-        stacks.length > 1 && one("stack", stacks.map((stack) => ({ value: stack, text: say(`attention.${stack}`) }))),
-        one("layer", count(model.shape.encoder_layers)), one("head", count(model.shape.heads)), words);
+    const kinds = stacks.map((stack) => ({ value: stack, text: say(stack) }));
+    const element = controls(kinds.length > 1 && choose("stack", kinds),
+        choose("layer", count(model.shape.encoder_layers)), choose("head", count(model.shape.heads)), words);
     return { element, at, renew };
-}
-
-/** The matrix of a head's weights, for pictures. */
-function weightsOf(model, run, at) {
-    const { queries, keys } = tokensOf(model, run, at.stack);
-    const size = queries.length * keys.length;
-    const values = run.trace[`${moduleOf(at)}.weights`].values.subarray(at.head * size, (at.head + 1) * size);
-    const state = (r, c) => (at.stack === "decoder" && c > r ? MASKED : SHOWN);
-    const labels = (list) => list.map((label) => ({ label }));
-    return { rows: labels(queries), columns: labels(keys), values, state, scale: WEIGHTS };
 }
 
 /** One head in numbers: from a word's vector to the weighted sum of values. */
 function oneHead(context) {
     const { model, say } = context;
-    const parts = ["query_step", "score_step", "value_step"].map(() => make("div", {}));
+    const [figure, dots, scores, values] = range(4).map(() => make("div", {}));
     const { element, at, renew } = picker(context, show);
     const width = model.shape.d_model / model.shape.heads;
-    let cell = 0;
+    const wide = (key, rows, labels, caption) => matrix(key, rows, { caption, rows: labels, columns: width });
+    const column = (key, list, caption, decimals = 2) =>
+        matrix(`attention.${key}`, list.map((value) => [value]), { caption, rows: list.length, columns: 1, decimals });
     const dimension = slider({
-        label: say("attention.dimension"), values: range(width), value: 0, show: (i) => String(i + 1),
-        change(to) { cell = to; project(); },
+        label: say("dimension"), values: range(width), value: 0, show: (i) => String(i + 1),
+        change(to) {
+            cell = to;
+            project();
+        },
     });
-    const figure = make("div", {});
+    let cell = 0;
     let run;
 
     function show(next) {
         run = next;
         project();
-        const name = moduleOf(at);
         const { keys } = tokensOf(model, run, at.stack);
-        const visible = at.stack === "decoder" ? at.query + 1 : keys.length;
-        const names = keys.slice(0, visible);
-        const [k, v] = ["keys", "values"].map((of) => run.rows(`${name}.${of}`, at.head).slice(0, visible));
-        const query = run.rows(`${name}.queries`, at.head)[at.query];
-        const products = k.map((row) => dot(query, row));
-        const column = (key, values, caption, decimals = 2) =>
-            matrix(`attention.${key}`, values.map((value) => [value]), { caption, rows: visible, columns: 1, decimals });
-        const weights = softmax(products.map((product) => product / Math.sqrt(width)));
-        const sum = range(width).map((d) => dot(weights, v.map((row) => row[d])));
-        const wide = (key, rows, labels, caption) =>
-            matrix(`attention.${key}`, rows, { caption, rows: labels, columns: width });
-        parts[1].replaceChildren(scrolling(say("attention.score_step"), make("div", { class: "steps" },
-            wide("k", k, names, say("attention.keys")), column("qk", products, "q · k"),
-            column("score", products.map((product) => product / Math.sqrt(width)), `÷ √${width}`),
-            column("weight", weights, "softmax", 3))));
-        parts[2].replaceChildren(scrolling(say("attention.value_step"), make("div", { class: "steps" },
-            column("times", weights, say("attention.weight"), 3),
-            wide("v", [...v, sum], [...names, say("attention.sum")], say("attention.values")))));
+        const names = keys.slice(0, at.stack === "decoder" ? at.query + 1 : keys.length);
+        const of = (what) => run.rows(`${moduleOf(at)}.${what}`, at.head);
+        const [k, v] = ["keys", "values"].map((what) => of(what).slice(0, names.length));
+        const products = k.map((key) => dot(of("queries")[at.query], key));
+        const scaled = products.map((product) => product / Math.sqrt(width));
+        const weights = softmax(scaled);
+        const sum = range(width).map((d) => dot(weights, v.map((value) => value[d])));
+        scores.replaceChildren(scrolling(say("score_step"), make("div", { class: "steps" },
+            wide("attention.k", k, names, say("keys")), column("product", products, "q · k"),
+            column("score", scaled, `÷ √${width}`), column("weight", weights, "softmax", 3))));
+        values.replaceChildren(scrolling(say("value_step"), make("div", { class: "steps" },
+            column("times", weights, say("weight"), 3),
+            wide("attention.v", [...v, sum], [...names, say("sum")], say("values")))));
     }
 
     /** x times W_Q, and one cell of it as a dot product. */
     function project() {
-        const name = moduleOf(at);
         const x = inputOf(run, at)[at.query];
-        const rows = model.weight(`${name}.project.weight`).slice(at.head * width, (at.head + 1) * width);
-        const query = run.rows(`${name}.queries`, at.head)[at.query];
+        const w = model.weight(`${moduleOf(at)}.project.weight`).slice(at.head * width, (at.head + 1) * width);
         const strip = (label, values, columns) => thumbnail(label, () => ({
             rows: range(values.length / columns), columns: range(columns), values, state: () => SHOWN,
-            scale: { signed: true, limit: greatest(values.map(Math.abs)) },
+            scale: { signed: true, limit: size(values) },
         }));
         figure.replaceChildren(
             make("span", {}, `x (${x.length})`), make("span", {}, `W_Q (${x.length} × ${width})`),
-            strip(say("attention.x_picture"), x, 1),
+            strip(say("x_picture"), x, 1),
             make("div", { class: "marked", style: { "--at": cell, "--of": width } },
-                strip(say("attention.w_picture"), range(x.length).flatMap((i) => rows.map((row) => row[i])), width)));
-        const terms = [x, rows[cell], x.map((value, i) => value * rows[cell][i])];
-        const blocks = range(Math.ceil(x.length / 16)).map((b) => matrix(`attention.dot.${b}`,
-            terms.map((row) => row.slice(16 * b, 16 * (b + 1))), {
-                caption: say("attention.dimensions", { first: 16 * b + 1, last: Math.min(16 * (b + 1), x.length) }),
-                rows: ["x", `W_Q · ${cell + 1}`, say("attention.product")], columns: 16, limit: greatest(terms.flatMap((row) => [...row.map(Math.abs)])),
-            }));
-        parts[0].replaceChildren(figure, ...blocks, note(say("attention.adds_up", { dimension: cell + 1 }), " ",
-            number("attention.cell", dot(...terms), 2)), matrix("attention.q", [query], {
-            caption: say("attention.the_query"), rows: ["q"], columns: width,
-        }));
+                strip(say("w_picture"), range(x.length).flatMap((i) => w.map((column) => column[i])), width)));
+        const parts = [x, w[cell], x.map((value, i) => value * w[cell][i])];
+        const limit = greatest(parts.map(size));
+        const labels = ["x", `W_Q · ${cell + 1}`, say("product")];
+        const block = (b) => matrix(`attention.dot.${b}`, parts.map((part) => row(part, width, b)), {
+            caption: say("dimensions", { first: b * width + 1, last: (b + 1) * width }),
+            rows: labels, columns: width, limit,
+        });
+        dots.replaceChildren(...range(x.length / width).map(block),
+            note(say("adds_up", { dimension: cell + 1 }), " ", number("attention.cell", dot(x, w[cell]), 2)),
+            wide("attention.q", [run.rows(`${moduleOf(at)}.queries`, at.head)[at.query]], ["q"], say("the_query")));
     }
 
     figure.className = "product";
     return {
-        element: make("div", {}, element, heading(say("attention.query_step")), dimension.element, parts[0],
-            heading(say("attention.score_step")), parts[1], heading(say("attention.value_step")), parts[2]),
+        element: make("div", {}, element, heading(say("query_step")), dimension.element, figure, dots,
+            heading(say("score_step")), scores, heading(say("value_step")), values),
         update(next) {
             renew(next);
             show(next);
@@ -175,8 +185,8 @@ function oneHead(context) {
 /** What the queries of an attention are computed from. */
 function inputOf(run, { stack, layer }) {
     if (stack === "cross") return run.rows(`decoder.${layer}.attention_residual.norm`);
-    if (!layer) return run.rows(stack === "encoder" ? "source.input" : "target.input");
-    return run.rows(`${stack}.${layer - 1}.feed_forward_residual.norm`);
+    if (layer) return run.rows(`${stack}.${layer - 1}.feed_forward_residual.norm`);
+    return run.rows(stack === "encoder" ? "source.input" : "target.input");
 }
 
 /** Numbers from 0 to 1, the same in every language: x = 1664525 x + 1013904223 modulo 2^32. */
@@ -188,108 +198,94 @@ function generator(seed) {
     };
 }
 
-/** Products of random queries and keys of a width, and the weights that they become with and without 1 / sqrt(width). */
+/** Products of random queries and keys, and the weights that they become without and with 1 / sqrt(width). */
 function study(width) {
     const next = generator(1);
     const normal = () => Math.sqrt(-2 * Math.log(next())) * Math.cos(2 * Math.PI * next()); // Box and Muller 1958
     const vector = () => range(width).map(normal);
     const keys = range(8).map(vector);
     const products = range(200).map(vector).map((query) => keys.map((key) => dot(query, key)));
-    return ["plain", "scaled"].map((kind) => {
-        const scores = products.map((row) => row.map((one) => (kind === "plain" ? one : one / Math.sqrt(width))));
-        const all = scores.flat();
+    return [1, Math.sqrt(width)].map((divisor) => {
+        const scores = products.map((list) => list.map((one) => one / divisor));
         const weights = scores.map(softmax);
+        const all = scores.flat();
         return {
-            kind, weights, variance: mean(all.map((one) => one ** 2)) - mean(all) ** 2,
+            first: weights[0], variance: mean(all.map((one) => one ** 2)) - mean(all) ** 2,
             entropy: mean(weights.map(entropy)), greatest: mean(weights.map(greatest)),
         };
     });
 }
 
-/** A table with live numbers. Rows are [name, key, ...values]; the keys of a row are key.0, key.1, ... */
-function numberTable(caption, head, rows, decimals = 3) {
-    const columns = head.map((text) => make("th", { scope: "col" }, text));
-    return scrolling(caption, make("table", {}, make("caption", {}, caption), make("thead", {}, make("tr", {}, make("td", {}), columns)),
-        make("tbody", {}, rows.map(([name, key, ...values]) => make("tr", {}, make("th", { scope: "row" }, name),
-            values.map((value, i) => make("td", {}, typeof value === "number" ? number(`${key}.${i}`, value, decimals) : value)))))));
-}
-
 /** Lines over numbers that are the same distance apart. `series` are {name, values}, `marks` the texts of the axis. */
 function lines(label, series, marks) {
-    const [width, height, left, top] = [640, 220, 40, 12];
+    const [right, height, left, top] = [628, 220, 40, 12];
     const most = greatest(series.flatMap(({ values }) => values));
-    const x = (i, length) => left + (i / (length - 1)) * (width - left - 12);
+    const x = (i, length) => left + (i / (length - 1)) * (right - left);
     const y = (value) => top + (1 - value / most) * height;
-    const text = (x, y, anchor, content, kind = null) => draw("text", { x, y, "text-anchor": anchor, class: kind }, content);
-    const levels = [0, most / 2, most].map((value) => [
-        draw("line", { class: "rule", x1: left, x2: width - 12, y1: y(value), y2: y(value) }),
-        text(left - 6, y(value) + 4, "end", fixed(value, 1)),
-    ]);
+    const text = (x, y, anchor, content) => draw("text", { x, y, "text-anchor": anchor }, content);
+    const level = (value) => [draw("line", { class: "rule", x1: left, x2: right, y1: y(value), y2: y(value) }),
+        text(left - 6, y(value) + 4, "end", fixed(value, 1))];
     const curve = ({ values }, i) => draw("polyline", {
-        class: `curve hue${i} dash${i}`, points: values.map((value, at) => `${x(at, values.length)},${y(value)}`).join(" "),
+        class: `curve hue${i} dash${i}`,
+        points: values.map((value, at) => [x(at, values.length), y(value)].join()).join(" "),
     });
-    const keys = series.map(({ name }, i) => make("li", {}, draw("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" },
-        draw("line", { class: `curve hue${i} dash${i}`, x1: 0, x2: 16, y1: 8, y2: 8 })), name));
-    const picture = draw("svg", { class: "chart", viewBox: `0 0 ${width} ${height + 40}`, role: "img", "aria-label": label },
-        levels, marks.map((mark, i) => text(x(i, marks.length), height + 32, i === marks.length - 1 ? "end" : "middle", String(mark))),
-        series.map(curve));
-    return make("div", {}, note(label), make("ul", { class: "keys" }, keys), scrolling(label, picture));
+    const sample = ({ name }, i) => make("li", {}, draw("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" },
+        draw("line", { class: `curve hue${i} dash${i}`, x1: 0, x2: 16, y1: 8, y2: 8 })), name);
+    return make("div", {}, note(label), make("ul", { class: "keys" }, series.map(sample)),
+        scrolling(label, draw("svg", { class: "chart", viewBox: "0 0 640 260", role: "img", "aria-label": label },
+            [0, most / 2, most].map(level),
+            marks.map((mark, i) => text(x(i, marks.length), height + 32, "middle", String(mark))), series.map(curve))));
 }
 
 /** Random vectors of growing width: dot products grow, and the softmax saturates. */
 function randomVectors({ say }) {
     const widths = range(10).map((i) => 2 ** i);
     const found = widths.map(study);
+    const kinds = ["unscaled", "scaled"];
+    const measures = ["variance", "entropy", "greatest"];
     const shown = make("div", {});
     const show = (width) => {
-        const kinds = found[widths.indexOf(width)];
-        const names = [say("attention.unscaled"), say("attention.scaled")];
+        const both = found[widths.indexOf(width)];
         shown.replaceChildren(
-            numberTable(say("attention.random_table", { width }), ["variance", "entropy", "greatest"].map((key) => say(`attention.${key}`)),
-                kinds.map(({ kind, variance, entropy, greatest }, i) => [names[i], `attention.random.${kind}`, variance, entropy, greatest])),
-            matrix("attention.random.weights", kinds.map(({ weights: [first] }) => first), {
-                caption: say("attention.random_weights"), rows: names, columns: 8, limit: 1,
+            figures("random", say("random_table", { width }), ["", ...measures.map((key) => say(key))],
+                kinds.map((kind, i) =>
+                    [say(kind), ...measures.map((key) => number(`attention.random.${kind}.${key}`, both[i][key]))])),
+            matrix("attention.random.weights", both.map(({ first }) => first), {
+                caption: say("random_weights"), rows: kinds.map((kind) => say(kind)), columns: 8, limit: 1,
             }));
     };
     show(16);
-    const chart = lines(say("attention.random_chart"),
-        [0, 1].map((i) => ({ name: say(`attention.${["unscaled", "scaled"][i]}`), values: found.map((kinds) => kinds[i].entropy) })), widths);
-    const control = slider({ label: say("attention.width"), values: widths, value: 16, change: show });
+    const chart = lines(say("random_chart"),
+        kinds.map((kind, i) => ({ name: say(kind), values: found.map((both) => both[i].entropy) })), widths);
+    const control = slider({ label: say("width"), values: widths, value: 16, change: show });
     return { element: make("div", {}, controls(control.element), shown, chart) };
 }
 
 /** The model without 1 / sqrt(d). */
-function unscaled({ model, say }) {
+function unscaled(context) {
+    const { model, say } = context;
     const element = make("div", {});
     const update = latest(element, async (current, run) => {
         const changes = STACKS.map((stack) => ({ what: "unscaled", stack }));
         const trace = await model.translator.trace(run.source.ids, run.target.ids, changes);
-        const { loss, text } = await changed(model, run, changes);
+        const after = await changed(model, run, changes);
         if (!current()) return;
-        const about = (stack, trace) => {
-            const rows = allHeads(model).filter((at) => at.stack === stack).flatMap((at) => {
-                const { columns, values } = weightsOf(model, { ...run, trace }, at);
-                return range(values.length / columns.length).map((r) => values.subarray(r * columns.length, (r + 1) * columns.length));
-            });
-            return [mean(rows.map(entropy)), mean(rows.map(greatest))];
+        const line = (stack, kind, of) => {
+            const rows = allHeads(model).filter((at) => at.stack === stack)
+                .flatMap((at) => of.rows(`${moduleOf(at)}.weights`, at.head));
+            const key = `attention.model.${stack}.${kind}`;
+            return [`${say(stack)}, ${say(kind)}`, number(`${key}.entropy`, mean(rows.map(entropy))),
+                number(`${key}.greatest`, mean(rows.map(greatest)))];
         };
-        element.replaceChildren(
-            numberTable(say("attention.unscaled_table"), ["scaled", "unscaled"].flatMap((kind) =>
-                ["entropy", "greatest"].map((key) => `${say(`attention.${key}`)}, ${say(`attention.${kind}`)}`)),
-            STACKS.map((stack) => [say(`attention.${stack}`), `attention.unscaled.${stack}`, ...about(stack, run.trace), ...about(stack, trace)])),
-            compared(say, "unscaled", lossOf(model, run, run.trace), run.target.text, loss, text));
+        const rows = STACKS.flatMap((stack) =>
+            [line(stack, "scaled", run), line(stack, "unscaled", withTrace(run, trace))]);
+        element.replaceChildren(figures("unscaled", say("unscaled_table"), ["", say("entropy"), say("greatest")], rows),
+            compared(context, "unscaled", run, after));
     });
     return { element, update };
 }
 
-/** Two translations with the loss of the first, before and after a change. */
-const compared = (say, key, before, first, after, then) => make("div", { role: "status" },
-    note(say("attention.before"), " ", translated(say, `attention.${key}.before`, first), " ", say("attention.loss"), " ",
-        number(`attention.${key}.loss.before`, before)),
-    note(say("attention.after"), " ", translated(say, `attention.${key}.after`, then), " ", say("attention.loss"), " ",
-        number(`attention.${key}.loss.after`, after)));
-
-const LOOKS = { // the key that a query looks at
+const LOOKS = { // the key that a query may look at
     previous: (q) => q - 1,
     same: (q) => q,
     following: (q) => q + 1,
@@ -297,13 +293,10 @@ const LOOKS = { // the key that a query looks at
     last: (_, length) => length - 1,
 };
 
-/** The mean weight of each pattern in a head's matrix, over the queries that have such a key. */
+/** The mean weight of each of them in a head, over the queries that have such a key. */
 function looks({ rows, columns, values }) {
     return Object.entries(LOOKS).map(([name, key]) => {
-        const found = rows.flatMap((_, q) => {
-            const k = key(q, columns.length);
-            return k >= 0 && k < columns.length ? [values[q * columns.length + k]] : [];
-        });
+        const found = rows.flatMap((_, q) => row(values, columns.length, q)[key(q, columns.length)] ?? []);
         return { name, share: found.length ? mean(found) : 0 };
     });
 }
@@ -312,55 +305,52 @@ function looks({ rows, columns, values }) {
 function allMaps({ model, say }) {
     const maps = make("div", { class: "trio" });
     const title = heading("");
-    const map = heatMap({ label: say("attention.map"), read: (of, r, c) => [
-        `${of.rows[r].label} → ${of.columns[c].label}: `,
-        of.state(r, c) === MASKED ? say("attention.hidden") : fixed(of.values[r * of.columns.length + c], 3),
-    ] });
     const patterns = make("div", {});
+    const map = heatMap({ label: say("map"), read: ({ rows, columns, values, state }, r, c) => [
+        `${rows[r].label} → ${columns[c].label}: `,
+        state(r, c) === MASKED ? say("hidden") : fixed(values[r * columns.length + c], 3),
+    ] });
+    const heads = allHeads(model);
     let chosen = 0;
     let run;
 
-    const keyOf = ({ stack, layer, head }) => `${stack}.${layer}.${head}`;
-
     function choose(index) {
         chosen = index;
-        const at = allHeads(model)[chosen];
-        const of = weightsOf(model, run, at);
-        const width = of.columns.length;
-        maps.querySelectorAll("button").forEach((button, i) => button.setAttribute("aria-pressed", String(i === chosen)));
-        title.textContent = headName(say, at);
-        map.show(of);
-        patterns.replaceChildren(numberTable(say("attention.looks_table"), [say("attention.mean_weight")], [
-            ...looks(of).map(({ name, share }) => [say(`attention.${name}`), `attention.look.${name}`, share]),
-            [say("attention.entropy"), "attention.look.entropy", mean(of.rows.map((_, r) => entropy(of.values.subarray(r * width, (r + 1) * width))))],
-        ]));
+        const shown = weightsOf(model, run, heads[chosen]);
+        const all = looks(shown).map(({ name, share }) => [name, share]);
+        all.push(["entropy", mean(run.rows(`${moduleOf(heads[chosen])}.weights`, heads[chosen].head).map(entropy))]);
+        maps.querySelectorAll("button").forEach((one, i) => one.setAttribute("aria-pressed", String(i === chosen)));
+        title.textContent = headName(say, heads[chosen]);
+        map.show(shown);
+        patterns.replaceChildren(figures("looks", say("looks_table"), ["", say("mean_weight")],
+            all.map(([name, value]) => [say(name), number(`attention.look.${name}`, value)])));
     }
 
     function update(next) {
         run = next;
-        const buttons = allHeads(model).map((at, i) => {
-            const of = weightsOf(model, run, at);
-            const most = looks(of).reduce((a, b) => (b.share > a.share ? b : a));
-            const button = make("button", { type: "button", onclick: () => choose(i) }, thumbnail(headName(say, at), () => of));
-            return make("div", {}, button, make("div", {}, word(`attention.pattern.${keyOf(at)}`, say(`attention.${most.name}`)), " ",
-                number(`attention.share.${keyOf(at)}`, most.share, 2)));
-        });
-        const each = buttons.length / STACKS.length;
-        maps.replaceChildren(...STACKS.map((stack, s) => make("section", {}, make("h4", {}, say(`attention.${stack}`)),
-            make("div", { class: "heads", style: { "--columns": model.shape.heads - 1 } }, buttons.slice(s * each, (s + 1) * each)))));
+        const button = (at) => {
+            const shown = weightsOf(model, run, at);
+            const most = looks(shown).reduce((a, b) => (b.share > a.share ? b : a));
+            const picture = thumbnail(headName(say, at), () => shown);
+            return make("div", {},
+                make("button", { type: "button", onclick: () => choose(heads.indexOf(at)) }, picture),
+                make("div", {}, word(`attention.pattern.${at.name}`, say(most.name))),
+                number(`attention.share.${at.name}`, most.share, 2));
+        };
+        maps.replaceChildren(...STACKS.map((stack) => make("div", {}, make("h4", {}, say(stack)),
+            make("div", { class: "heads" }, heads.filter((at) => at.stack === stack).map(button)))));
         choose(chosen);
     }
 
-    return { element: make("div", {}, maps, make("div", { class: "twofold" }, make("div", {}, title, map.element), patterns)), update };
+    const large = make("div", { class: "twofold" }, make("div", {}, title, map.element), patterns);
+    return { element: make("div", {}, maps, large), update };
 }
 
 /** Every head switched off: the recorded loss on many sentences, and what happens to this one. */
 function everyHead({ model, say, recorded: { heads } }) {
-    const element = make("div", {}, note(say("attention.working")));
-    const nameOf = ({ stack, layer, head }) => `${stack}.${layer + 1}.${head + 1}`;
-    const all = allHeads(model).sort((a, b) => heads.without[nameOf(b)] - heads.without[nameOf(a)]);
-    const head = ["head_off", "recorded_loss", "", "loss_here", "", "translation"].map((key) =>
-        (key ? make("th", { scope: "col" }, say(`attention.${key}`, heads)) : make("td", {})));
+    const element = make("div", {}, note(say("working")));
+    const all = allHeads(model).sort((a, b) => heads.without[b.name] - heads.without[a.name]);
+    const head = [say("head_off"), say("recorded_loss", heads), "", say("loss_here"), "", say("translation")];
     const update = latest(element, async (current, run) => {
         const before = lossOf(model, run, run.trace);
         const found = [];
@@ -368,17 +358,18 @@ function everyHead({ model, say, recorded: { heads } }) {
             found.push(await changed(model, run, [{ what: "without", ...at }]));
             if (!current()) return;
         }
-        const most = greatest(Object.values(heads.without)) - heads.loss;
-        const mostHere = greatest(found.map(({ loss }) => loss)) - before || 1;
-        const bar = (part) => barCell(Math.max(part, 0));
-        const line = (name, many, here, text, kind = null) => make("tr", { class: kind }, make("th", { scope: "row" }, name),
-            make("td", {}, fixed(many, 3)), bar((many - heads.loss) / most), make("td", {}, here),
-            bar((Number(here.textContent) - before) / mostHere), make("td", { class: "german" }, text));
-        element.replaceChildren(scrolling(say("attention.every_head"), make("table", { class: "losses" },
-            make("caption", {}, say("attention.every_head", heads)), make("thead", {}, make("tr", {}, head)), make("tbody", {},
-                line(say("attention.none"), heads.loss, number("attention.off.none", before), translated(say, "attention.off.none.text", run.target.text)),
-                all.map((at, i) => line(headName(say, at), heads.without[nameOf(at)], number(`attention.off.${nameOf(at)}`, found[i].loss),
-                    found[i].text === run.target.text ? say("attention.unchanged") : translated(say, `attention.off.${nameOf(at)}.text`, found[i].text)))))));
+        const many = all.map(({ name }) => heads.without[name]);
+        const bar = (loss, least, losses) => make("span", {
+            class: "growth", style: { "--part": Math.max(loss - least, 0) / (greatest(losses) - least || 1) },
+        });
+        const rows = all.map((at, i) => {
+            const { loss, text } = found[i];
+            return [headName(say, at), fixed(many[i], 3), bar(many[i], heads.loss, many),
+                number(`attention.off.${at.name}`, loss), bar(loss, before, found.map(({ loss }) => loss)),
+                text === run.target.text ? say("unchanged") : translated(say, `attention.off.${at.name}.text`, text)];
+        });
+        const none = [say("none"), fixed(heads.loss, 3), "", number("attention.off.none", before), "", run.target.text];
+        element.replaceChildren(figures("losses", say("every_head", heads), head, [none, ...rows]));
     });
     return { element, update };
 }
@@ -389,34 +380,39 @@ const TERMS = ["content_content", "content_position", "position_content", "posit
 function terms(context) {
     const { model, say } = context;
     const pictures = make("div", { class: "terms" });
-    const table = make("div", {});
+    const numbers = make("div", {});
     const { element, at, renew } = picker(context, show, { stacks: ["encoder", "decoder"] });
-    const names = TERMS.map((term) => say(`attention.${term}`));
+    const names = TERMS.map((term) => say(term));
 
     function show(run) {
         const { rows, columns, state } = weightsOf(model, run, at);
-        const [size, width] = [rows.length * columns.length, columns.length];
-        const found = run.trace[`${moduleOf(at)}.terms`];
-        if (!found) {
+        const name = moduleOf(at);
+        if (!(`${name}.terms` in run.trace)) {
             pictures.replaceChildren();
-            table.replaceChildren(note(say("attention.no_terms")));
+            numbers.replaceChildren(note(say("no_terms")));
             return;
         }
-        const part = ({ values }, i) => values.subarray(i * size, (i + 1) * size);
-        const six = TERMS.map((_, i) => part(found, i * model.shape.heads + at.head));
-        const scale = { signed: true, limit: greatest(six.map((values) => greatest(values.map(Math.abs)))) };
+        const { values } = run.trace[`${name}.terms`];
+        const six = TERMS.map((_, i) => row(values, rows.length * columns.length, i * model.shape.heads + at.head));
+        const scale = { signed: true, limit: greatest(six.map(size)) };
         pictures.replaceChildren(...six.slice(0, 4).map((values, i) => make("div", {}, make("h4", {}, names[i]),
-            thumbnail(say("attention.term_picture", { name: names[i] }), () => ({ rows, columns, values, state, scale })))));
-        const row = (values) => values.subarray(at.query * width, (at.query + 1) * width);
-        const parts = six.map(row);
-        const sum = columns.map((_, k) => parts.reduce((total, one) => total + one[k], 0));
-        table.replaceChildren(matrix("attention.term", [...parts, sum, row(part(run.trace[`${moduleOf(at)}.logits`], at.head))], {
-            caption: say("attention.terms_table", { query: rows[at.query].label }), columns: columns.map(({ label }) => label),
-            rows: [...names, say("attention.sum"), say("attention.logit")], hidden: (_, k) => state(at.query, k) === MASKED,
+            thumbnail(say("term_picture", { name: names[i] }), () => ({ rows, columns, values, state, scale })))));
+        const parts = six.map((values) => row(values, columns.length, at.query));
+        const sum = columns.map((_, k) => parts.reduce((total, part) => total + part[k], 0));
+        const logits = run.rows(`${name}.logits`, at.head)[at.query];
+        numbers.replaceChildren(matrix("attention.term", [...parts, sum, logits], {
+            caption: say("terms_table", { query: rows[at.query].label }), columns: columns.map(({ label }) => label),
+            rows: [...names, say("sum"), say("logit")], hidden: (_, k) => state(at.query, k) === MASKED,
         }));
     }
 
-    return { element: make("div", {}, element, pictures, table), update: (run) => { renew(run); show(run); } };
+    return {
+        element: make("div", {}, element, pictures, numbers),
+        update(run) {
+            renew(run);
+            show(run);
+        },
+    };
 }
 
 /** Two sentences in a batch: the shorter one is filled up, and nobody looks there. */
@@ -426,64 +422,65 @@ function padding({ model, say, options }) {
         const other = await model.run(options.text);
         if (!current()) return;
         const [short, long] = [run, other].sort((a, b) => a.source.pieces.length - b.source.pieces.length);
-        const [length, own] = [long.source.pieces.length, short.source.pieces.length];
-        const pad = Array(length - own).fill(model.pieces[model.shape.pad_id]);
-        const names = [...tokensOf(model, short, "encoder").keys, ...pad];
-        const line = (tokens) => make("tr", {}, tokens.map((token, i) =>
-            make("td", { class: token === names[i] && i >= own ? "masked" : null }, make("bdi", {}, token))));
-        element.replaceChildren(scrolling(say("attention.batch"), make("table", { class: "matrix batch" },
-            make("caption", {}, say("attention.batch")), make("tbody", {}, line(tokensOf(model, long, "encoder").keys), line(names)))),
-        matrix("attention.padded", weightRows(model, short, { stack: "encoder", layer: 0, head: 0 }).map((row) => [...row, ...pad.map(() => 0)].slice(0, FEW)), {
-            caption: say("attention.padded"), rows: names.slice(0, own), columns: names.slice(0, FEW), limit: 1, hidden: (_, c) => c >= own,
-        }));
+        const own = short.source.pieces.length;
+        const pad = Array(long.source.pieces.length - own).fill(model.pieces[model.shape.pad_id]);
+        const names = [...short.source.pieces.map(named), ...pad].slice(0, FEW);
+        const line = (tokens) => make("tr", {}, tokens.slice(0, FEW).map((token, i) =>
+            make("td", { class: i >= own && token === pad[0] && "masked" }, make("bdi", {}, token))));
+        const weights = short.rows("encoder.0.attention.weights", 0).slice(0, FEW);
+        element.replaceChildren(
+            scrolling(say("batch"), make("table", { class: "matrix batch" }, make("caption", {}, say("batch")),
+                make("tbody", {}, line(long.source.pieces.map(named)), line(names)))),
+            matrix("attention.padded", weights.map((of) => [...of, ...pad.map(() => 0)].slice(0, FEW)), {
+                caption: say("padded"), rows: names.slice(0, own), columns: names, limit: 1, hidden: (_, c) => c >= own,
+            }));
     });
     return { element, update };
 }
 
-/** The first rows of a head's weights, or of its logits. */
-function weightRows(model, run, at, what = "weights") {
-    return run.rows(`${moduleOf(at)}.${what}`, at.head).slice(0, FEW);
-}
-
 /** Self-attention of the decoder with the look-ahead mask, or with `mask = off` without it. */
 function triangle(context) {
-    const { model, say, options } = context;
-    const key = options.mask === "off" ? "unmasked" : "masked";
+    const { model, say, options: { mask } } = context;
     const shown = make("div", {});
-    const { element, at, renew } = picker(context, (run) => show(run), { stacks: ["decoder"], query: false });
-    const table = (run, what, limit = null) => {
-        const names = tokensOf(model, run, "decoder").keys.slice(0, FEW);
-        return matrix(`attention.${key}.${what}`, weightRows(model, run, at, what).map((row) => row.slice(0, FEW)), {
-            caption: say(`attention.${what}_table`), rows: names, columns: names, limit, hidden: (r, c) => c > r && key === "masked",
-        });
-    };
     const show = latest(shown, async (current, run) => {
-        if (key === "masked") return shown.replaceChildren(table(run, "logits"), table(run, "weights", 1));
+        const numbers = (of, what, limit = null) => {
+            const names = tokensOf(model, run, "decoder").keys.slice(0, FEW);
+            const values = of.rows(`${moduleOf(at)}.${what}`, at.head).slice(0, FEW).map((one) => one.slice(0, FEW));
+            return matrix(`attention.mask_${mask}.${what}`, values, {
+                caption: say(`${what}_table`), rows: names, columns: names, limit,
+                hidden: (r, c) => c > r && mask === "on",
+            });
+        };
+        if (mask === "on") return shown.replaceChildren(numbers(run, "logits"), numbers(run, "weights", 1));
         const changes = [{ what: "no_mask", stack: "decoder" }];
         const trace = await model.translator.trace(run.source.ids, run.target.ids, changes);
-        const { loss, text } = await changed(model, run, changes);
+        const after = await changed(model, run, changes);
         if (!current()) return;
-        const cheated = Object.assign(Object.create(run), { trace });
-        shown.replaceChildren(table(cheated, "weights", 1), compared(say, key, lossOf(model, run, run.trace), run.target.text, loss, text));
+        shown.replaceChildren(numbers(withTrace(run, trace), "weights", 1), compared(context, "mask_off", run, after));
     });
-    return { element: make("div", {}, element, shown), update: (run) => { renew(run); return show(run); } };
+    const { element, at, renew } = picker(context, show, { stacks: ["decoder"], query: false });
+    return {
+        element: make("div", {}, element, shown),
+        update(run) {
+            renew(run);
+            return show(run);
+        },
+    };
 }
 
 /** Recorded: training with the mask and without it, and how both translate. */
 function cheating({ say, recorded: { cheating: { curves, translations } } }) {
+    const { steps } = curves[0];
     const series = [true, false].map((mask) => {
-        const runs = curves.filter((one) => one.mask === mask);
-        return { name: say(`attention.${mask ? "with" : "without"}`), values: runs[0].valid.map((_, i) => mean(runs.map(({ valid }) => valid[i]))) };
+        const runs = curves.filter((one) => one.mask === mask).map(({ valid }) => valid);
+        const values = steps.map((_, i) => mean(runs.map((valid) => valid[i])));
+        return { name: say(mask ? "with" : "without"), values };
     });
-    const steps = curves[0].steps;
-    const cell = (lang, text) => make("td", { lang, class: "german" }, text || say("attention.nothing"));
-    const rows = translations.map((one) => make("tr", {}, make("th", { scope: "row", lang: "en", class: "german" }, one.source),
-        cell("de", one.with), cell("de", one.without)));
-    const head = ["source", "with", "without"].map((key) => make("th", { scope: "col" }, say(`attention.${key}`)));
+    const cell = (lang, text) => make("span", { lang }, text || say("nothing"));
+    const rows = translations.map((one) => [cell("en", one.source), cell("de", one.with), cell("de", one.without)]);
     return { element: make("div", {},
-        lines(say("attention.cheating_chart"), series, [0, 1, 2, 3].map((i) => steps[Math.round((i / 3) * (steps.length - 1))])),
-        scrolling(say("attention.cheating_table"), make("table", { class: "losses" }, make("caption", {}, say("attention.cheating_table")),
-            make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows)))) };
+        lines(say("cheating_chart"), series, range(4).map((i) => steps[Math.round((i / 3) * (steps.length - 1))])),
+        figures("cheating", say("cheating_table"), ["source", "with", "without"].map((key) => say(key)), rows)) };
 }
 
 /** Greedy search in which one query has the weights of the reader. */
@@ -507,29 +504,29 @@ function attend(context) {
     const { model, say } = context;
     const result = make("div", {});
     const rows = make("div", { class: "directed" });
-    const { element, at, renew } = picker(context, reset, { every: true, start: { stack: "cross", layer: -1, head: -1 } });
+    const start = { stack: "cross", layer: -1, head: -1 };
+    const { element, at, renew } = picker(context, reset, { every: true, start });
     let run;
     let amounts; // of each key that the query sees, before they are divided by their sum
     let own = true; // the model's weights, which the reader has not changed
     let sliders;
 
     const show = latest(result, async (current) => {
-        const { keys } = tokensOf(model, run, at.stack);
         const total = amounts.reduce((sum, one) => sum + one, 0) || 1;
-        const weights = keys.map((_, k) => (amounts[k] ?? 0) / total);
+        const weights = tokensOf(model, run, at.stack).keys.map((_, k) => (amounts[k] ?? 0) / total);
         const changes = own ? [] : [{ what: "weights", ...at, place: at.query, values: weights }];
-        const trace = own ? run.trace : await model.translator.trace(run.source.ids, run.target.ids, changes);
+        const trace = await model.translator.trace(run.source.ids, run.target.ids, changes);
         const text = own ? run.target.text : await directed(model, run, at, weights);
         if (!current()) return;
-        const row = ({ logits: { shape, values } }) => softmax(values.subarray(at.query * shape[1], (at.query + 1) * shape[1]));
-        const places = [row(run.trace), row(trace)];
-        const likely = (probabilities, when) => {
-            const first = range(probabilities.length).sort((a, b) => probabilities[b] - probabilities[a]).slice(0, 3);
-            return note(say(`attention.next_${when}`), first.map((id, i) => [" ", word(`attention.next.${when}.${i}`, named(model.pieces[id])), " ",
-                number(`attention.next.${when}.${i}.p`, probabilities[id], 2)]));
+        const likely = (when, { logits: { shape, values } }) => {
+            const p = softmax(row(values, shape[1], at.query));
+            const first = range(p.length).sort((a, b) => p[b] - p[a]).slice(0, 3);
+            return note(say(`next_${when}`), first.map((id, i) => [
+                " ", word(`attention.next.${when}.${i}`, named(model.pieces[id])),
+                " ", number(`attention.next.${when}.${i}.p`, p[id], 2)]));
         };
-        result.replaceChildren(compared(say, "attend", lossOf(model, run, run.trace), run.target.text, lossOf(model, run, trace), text),
-            at.stack === "encoder" ? "" : make("div", {}, likely(places[0], "before"), likely(places[1], "after")));
+        result.replaceChildren(compared(context, "attend", run, { loss: lossOf(model, run, trace), text }),
+            ...(at.stack === "encoder" ? [] : [likely("before", run.trace), likely("after", trace)]));
         rows.querySelectorAll("[data-live]").forEach((one, k) => (one.textContent = fixed(weights[k], 3)));
     });
 
@@ -545,52 +542,64 @@ function attend(context) {
         run = next;
         own = true;
         const { keys } = tokensOf(model, run, at.stack);
-        const maps = allHeads(model).filter(({ stack, layer, head }) =>
-            stack === at.stack && [layer, -1].includes(at.layer) && [head, -1].includes(at.head)).map((one) => weightsOf(model, run, one));
-        amounts = keys.slice(0, at.stack === "decoder" ? at.query + 1 : keys.length)
-            .map((_, k) => mean(maps.map(({ values }) => values[at.query * keys.length + k])));
-        sliders = amounts.map((one, k) => slider({
-            label: keys[k], values: range(101).map((i) => i / 100), value: one, show: () => "",
-            change: (value) => set(amounts.map((old, i) => (i === k ? value : old))),
+        const chosen = allHeads(model).filter(({ stack, layer, head }) =>
+            stack === at.stack && [layer, -1].includes(at.layer) && [head, -1].includes(at.head));
+        const weights = chosen.map((one) => run.rows(`${moduleOf(one)}.weights`, one.head)[at.query]);
+        const seen = range(at.stack === "decoder" ? at.query + 1 : keys.length);
+        amounts = seen.map((k) => mean(weights.map((of) => of[k])));
+        sliders = seen.map((k) => slider({
+            label: keys[k], values: range(101).map((i) => i / 100), value: amounts[k], show: (value) => fixed(value, 2),
+            change: (value) => set(amounts.with(k, value)),
         }));
-        rows.replaceChildren(...sliders.map((one, k) => make("div", {}, one.element, number(`attention.attend.${k}`, amounts[k]),
-            make("button", { type: "button", onclick: () => set(amounts.map((_, i) => Number(i === k))) }, say("attention.only")))));
+        rows.replaceChildren(...seen.map((k) => make("div", {}, sliders[k].element,
+            number(`attention.attend.${k}`, amounts[k]),
+            make("button", { type: "button", onclick: () => set(seen.map((i) => Number(i === k))) }, say("only")))));
         return show();
     }
 
-    const button = make("button", { type: "button", class: "play", onclick: () => reset(run) }, say("attention.reset"));
-    return { element: make("div", {}, element, rows, button, result), update: (next) => { renew(next); return reset(next); } };
+    return {
+        element: make("div", {}, element, rows,
+            make("button", { type: "button", class: "play", onclick: () => reset(run) }, say("reset")), result),
+        update(next) {
+            renew(next);
+            return reset(next);
+        },
+    };
 }
 
 /** Heads that the reader switches off. */
-function switches({ model, say }) {
+function switches(context) {
+    const { model, say } = context;
     const off = new Set();
     const result = make("div", {});
     let run;
     const show = latest(result, async (current) => {
-        const { loss, text } = await changed(model, run, [...off].map((at) => ({ what: "without", ...at })));
-        if (current()) result.replaceChildren(compared(say, "switched", lossOf(model, run, run.trace), run.target.text, loss, text));
+        const after = await changed(model, run, [...off].map((at) => ({ what: "without", ...at })));
+        if (current()) result.replaceChildren(compared(context, "switches", run, after));
     });
-    const toggle = (at) => make("button", { type: "button", "aria-pressed": "false", "aria-label": headName(say, at), onclick({ currentTarget }) {
-        if (!off.delete(at)) off.add(at);
-        currentTarget.setAttribute("aria-pressed", String(off.has(at)));
-        show();
-    } }, `${at.layer + 1}.${at.head + 1}`);
-    const groups = STACKS.map((stack) => make("div", { class: "control" }, make("span", {}, say(`attention.${stack}`)),
-        make("div", { class: "choice", role: "group", "aria-label": say(`attention.${stack}`) }, allHeads(model).filter((at) => at.stack === stack).map(toggle))));
-    return { element: make("div", {}, controls(groups), result), update(next) { run = next; return show(); } };
+    const toggle = (at) => make("button", {
+        type: "button", "aria-pressed": "false", "aria-label": headName(say, at),
+        onclick({ currentTarget }) {
+            if (!off.delete(at)) off.add(at);
+            currentTarget.setAttribute("aria-pressed", String(off.has(at)));
+            show();
+        },
+    }, `${at.layer + 1}.${at.head + 1}`);
+    const groups = STACKS.map((stack) => make("div", { class: "control" }, make("span", {}, say(stack)),
+        make("div", { class: "choice" }, allHeads(model).filter((at) => at.stack === stack).map(toggle))));
+    return {
+        element: make("div", {}, controls(groups), result),
+        update(next) {
+            run = next;
+            return show();
+        },
+    };
 }
 
-export const attention = {
-    "attention.head": oneHead,
-    "attention.random": randomVectors,
-    "attention.unscaled": unscaled,
-    "attention.maps": allMaps,
-    "attention.every": everyHead,
-    "attention.terms": terms,
-    "attention.padding": padding,
-    "attention.triangle": triangle,
-    "attention.cheating": cheating,
-    "attention.attend": attend,
-    "attention.switches": switches,
+const WIDGETS = {
+    head: oneHead, random: randomVectors, unscaled, maps: allMaps, every: everyHead, terms, padding, triangle, cheating,
+    attend, switches,
 };
+
+export const attention = Object.fromEntries(Object.entries(WIDGETS).map(([name, build]) => [`attention.${name}`,
+    (context) => build({ ...context, say: (key, values) => context.say(`attention.${key}`, values) })]));
