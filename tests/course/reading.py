@@ -76,11 +76,11 @@ def live(page: Any, name: str) -> dict[str, str]:
 def assert_equal(shown: dict[str, str], computed: dict[str, float | str], prefix: str) -> None:
     """Every live value under `prefix` is the computed one, rounded to the digits shown."""
     own = {key: text for key, text in shown.items() if key.startswith(prefix)}
-    assert own.keys() == computed.keys()
+    assert not (other := own.keys() ^ computed.keys()), sorted(other)
     for key, text in own.items():
         value = computed[key]
         if isinstance(value, str):
-            assert text == value, key
+            assert text == value, (key, text, value)
         else:
             decimals = len(text.partition(".")[2])
             assert abs(float(text) - value) <= 0.51 * 10**-decimals + 2e-6 * abs(value) + 1e-5, (

@@ -49,6 +49,7 @@ COMMANDS = {
     "score": _Command("evaluate.score", "score", "Score translations of any system."),
     "inspect": _Command("inspect", "inspect", "See how a translation came about, in one offline page."),
     "positions": _Command("inspect", "positions", "See the sinusoidal positions, without a model."),
+    "course": _Command("course", "course", "Learn how the Transformer works, on a page with a live model."),
     "studio": _Command("serve", "studio", "Watch training runs on a page."),
     "ladder": _Command(
         "train.ladder", "ladder", "Train several recipes within one budget, and compare them."

@@ -5,7 +5,7 @@
     ```exercise               a question, ---, the answer
     ```python KEY             a snippet whose last line of output is the live number KEY of the page
     ```source FILE NAME       the lines that define NAME in a file of the package
-    ```formula                one line, set apart
+    ```formula                one line, set apart, with ^{superscripts} and _{subscripts}
 
 What follows a prediction, up to the next heading, is hidden until the reader has answered.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import html
 import json
+import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -169,7 +170,10 @@ def _source(content: str, labels: dict[str, str], file: str, name: str) -> str:
 
 
 def _formula(content: str, labels: dict[str, str]) -> str:
-    return f'<p class="formula">{_markdown().renderInline(content.strip())}</p>'
+    text = html.escape(content.strip())
+    text = re.sub(r"\^\{(.*?)\}", r"<sup>\1</sup>", text)
+    text = re.sub(r"_\{(.*?)\}", r"<sub>\1</sub>", text)
+    return f'<p class="formula">{text}</p>'
 
 
 _KINDS: dict[str, Callable[..., str]] = {

@@ -35,7 +35,11 @@ async function open() {
         const files = {};
         for (const [name, id] of Object.entries(names)) files[name] = await unpacked(id);
         const wasm = await unpacked("engine");
-        const model = await CourseModel.open(files, wasm, ({ share }) => (status.textContent = say("loading", { percent: Math.round(100 * share) })));
+        const model = await CourseModel.open(
+            files,
+            wasm,
+            ({ share }) => (status.textContent = say("loading", { percent: Math.round(100 * share) })),
+        );
         status.hidden = true;
         start(model);
     } catch (error) {
@@ -46,12 +50,26 @@ async function open() {
 
 /** What is around the chapters. */
 function frame() {
-    const links = articles.map((article, i) => make("a", { href: `#${article.id}` }, i ? `${i}. ${article.dataset.title}` : article.dataset.title));
-    const field = make("input", { id: "sentence", type: "text", maxlength: 200, autocomplete: "off", spellcheck: "false", value: FIRST });
-    document.body.prepend(make("header", { class: "course" }, make("nav", { "aria-label": say("chapters") }, links), schemeButton()),
-        make("form", { class: "ask", id: "ask" }, make("label", {}, say("sentence"), " ", field),
-            make("output", { id: "translation", lang: "de" })),
-        make("p", { id: "loading", role: "status" }, say("loading", { percent: 0 })));
+    const name = ({ dataset: { title } }, i) => (i ? `${i}. ${title.split(",")[0]}` : say("start"));
+    const links = articles.map((article, i) => make("a", { href: `#${article.id}` }, name(article, i)));
+    const field = make("input", {
+        id: "sentence",
+        type: "text",
+        maxlength: 200,
+        autocomplete: "off",
+        spellcheck: "false",
+        value: FIRST,
+    });
+    document.body.prepend(
+        make("header", { class: "course" }, make("nav", { "aria-label": say("chapters") }, links), schemeButton()),
+        make(
+            "form",
+            { class: "ask", id: "ask" },
+            make("label", {}, say("sentence"), " ", field),
+            make("output", { id: "translation", lang: "de" }),
+        ),
+        make("p", { id: "loading", role: "status" }, say("loading", { percent: 0 })),
+    );
     for (const box of document.querySelectorAll(".predict")) prediction(box);
     for (const article of articles) ending(article);
 }
@@ -65,7 +83,9 @@ function prediction(box) {
             one.setAttribute("aria-pressed", String(one === button));
             one.classList.toggle("right", one.dataset.right === "true");
         }
-        box.querySelector(".verdict").textContent = button ? say(button.dataset.right === "true" ? "right" : "wrong") : "";
+        box.querySelector(".verdict").textContent = button
+            ? say(button.dataset.right === "true" ? "right" : "wrong")
+            : "";
         box.querySelector(".explained").hidden = false;
         if (after) after.hidden = false;
         repaintAll();
@@ -80,7 +100,10 @@ function prediction(box) {
 /** The link to the next chapter. */
 function ending(article) {
     const next = articles[articles.indexOf(article) + 1];
-    if (next) article.append(make("p", { class: "next" }, make("a", { href: `#${next.id}` }, `${say("next")}: ${next.dataset.title}`)));
+    if (next)
+        article.append(
+            make("p", { class: "next" }, make("a", { href: `#${next.id}` }, `${say("next")}: ${next.dataset.title}`)),
+        );
 }
 
 /** Show the chapter in the address. */
@@ -105,7 +128,9 @@ function start(model) {
     let newest = 0;
 
     const sentence = {
-        get text() { return field.value.trim(); },
+        get text() {
+            return field.value.trim();
+        },
         set(text) {
             field.value = text;
             field.dispatchEvent(new Event("input"));
@@ -145,10 +170,13 @@ function start(model) {
         await Promise.all([...shown.values()].map((update) => update?.(run)));
     }
 
-    const watch = new IntersectionObserver((entries) => {
-        for (const { target, isIntersecting } of entries)
-            if (isIntersecting && !shown.has(target)) track(() => build(target));
-    }, { rootMargin: "50% 0px" });
+    const watch = new IntersectionObserver(
+        (entries) => {
+            for (const { target, isIntersecting } of entries)
+                if (isIntersecting && !shown.has(target)) track(() => build(target));
+        },
+        { rootMargin: "50% 0px" },
+    );
     document.querySelectorAll(".widget").forEach((box) => watch.observe(box));
     field.addEventListener("input", () => track(renew));
     by("ask").addEventListener("submit", (event) => event.preventDefault());

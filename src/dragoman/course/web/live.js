@@ -5,7 +5,8 @@ import { fixed } from "../../inspection/views/page/data.js";
 import { make } from "./dom.js";
 
 /** A live number with some decimals. */
-export const number = (key, value, decimals = 3) => make("span", { class: "number", "data-live": key }, fixed(value, decimals));
+export const number = (key, value, decimals = 3) =>
+    make("span", { class: "number", "data-live": key }, fixed(value, decimals));
 
 /** A live text, such as a token. */
 export const word = (key, text) => make("bdi", { class: "name", "data-live": key }, text);
@@ -18,7 +19,9 @@ export function matrix(key, values, { caption, rows, columns, decimals = 2, limi
     const most = limit ?? Math.max(...values.flatMap((row) => Array.from(row, Math.abs)), 1e-9);
     const signed = values.some((row) => row.some((value) => value < 0));
     const colours = scaleOf({ signed, limit: most });
-    const paint = () => { for (const [cell, value] of cells) colour(cell, value, scaleOf({ signed, limit: most })); };
+    const paint = () => {
+        for (const [cell, value] of cells) colour(cell, value, scaleOf({ signed, limit: most }));
+    };
     const cells = [];
     const cell = (value, r, c) => {
         if (hidden(r, c)) return make("td", { class: "masked" }, "–");
@@ -27,10 +30,26 @@ export function matrix(key, values, { caption, rows, columns, decimals = 2, limi
         colour(element, value, colours);
         return element;
     };
-    const head = Array.isArray(columns) && make("thead", {}, make("tr", {},
-        Array.isArray(rows) && make("td", {}), columns.map((name) => make("th", { scope: "col" }, make("bdi", {}, name)))));
-    const body = values.map((row, r) => make("tr", {},
-        Array.isArray(rows) && make("th", { scope: "row" }, make("bdi", {}, rows[r])), Array.from(row, (value, c) => cell(value, r, c))));
+    const head =
+        Array.isArray(columns) &&
+        make(
+            "thead",
+            {},
+            make(
+                "tr",
+                {},
+                Array.isArray(rows) && make("td", {}),
+                columns.map((name) => make("th", { scope: "col" }, make("bdi", {}, name))),
+            ),
+        );
+    const body = values.map((row, r) =>
+        make(
+            "tr",
+            {},
+            Array.isArray(rows) && make("th", { scope: "row" }, make("bdi", {}, rows[r])),
+            Array.from(row, (value, c) => cell(value, r, c)),
+        ),
+    );
     const table = make("table", { class: "matrix" }, make("caption", {}, caption), head, make("tbody", {}, body));
     table.addEventListener("repaint", paint);
     return make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": caption }, table);

@@ -49,19 +49,25 @@ export class CourseModel {
         const [rows, columns] = shape.length > 1 ? shape : [1, ...shape];
         const scales = this.#tensors[`${name}.scale`]?.values;
         return Array.from({ length: rows }, (_, r) =>
-            Float32Array.from(values.subarray(r * columns, (r + 1) * columns), (value) => value * (scales?.[r] ?? 1)));
+            Float32Array.from(values.subarray(r * columns, (r + 1) * columns), (value) => value * (scales?.[r] ?? 1)),
+        );
     }
 
     /** Translate a sentence, or take `target` as its translation, and compute all of it. */
     async run(text, { changes = [], target = null } = {}) {
         const ids = await this.translator.encode(text);
-        const found = target === null ? await this.decode(ids, { changes }) : await this.translator.encode(target, "target");
+        const found =
+            target === null ? await this.decode(ids, { changes }) : await this.translator.encode(target, "target");
         return this.traced(text, ids, found, changes);
     }
 
     /** The run of given ids. */
     async traced(text, source, target, changes = []) {
-        const side = async (text, ids) => ({ text, ids, pieces: [...ids, this.shape.end_id].map((id) => this.pieces[id]) });
+        const side = async (text, ids) => ({
+            text,
+            ids,
+            pieces: [...ids, this.shape.end_id].map((id) => this.pieces[id]),
+        });
         const trace = await this.translator.trace(source, target, changes);
         return new Run(await side(text, source), await side(await this.translator.decode(target), target), trace);
     }
