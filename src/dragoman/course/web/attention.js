@@ -4,13 +4,15 @@ import { WEIGHTS } from "../../inspection/views/page/colour.js";
 import { choice, controls, heading, slider, table } from "../../inspection/views/page/controls.js";
 import { fixed } from "../../inspection/views/page/data.js";
 import { heatMap, MASKED, SHOWN, thumbnail } from "../../inspection/views/page/matrix.js";
-import { draw, make, scrolling } from "./dom.js";
+import { make, scrolling } from "./dom.js";
 import { matrix, number, word } from "./live.js";
 import { best, dot, logSoftmax, softmax } from "./model.js";
+import { lines } from "./plot.js";
 
 const MODULES = { encoder: "encoder.N.attention", decoder: "decoder.N.attention", cross: "decoder.N.cross_attention" };
 const STACKS = Object.keys(MODULES);
 const FEW = 24; // tokens whose matrix is shown with its numbers
+const LONGER = 20; // tokens that a changed translation may have more
 
 const range = (length) => Array.from({ length }, (_, i) => i);
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -53,10 +55,13 @@ function lossOf({ shape: { end_id } }, { target }, { logits: { shape: [, width],
     return -mean([...target.ids, end_id].map((id, i) => logSoftmax(row(values, width, i))[id]));
 }
 
-/** The loss of a run's translation with changes to the model, and the translation that they lead to. */
-async function changed(model, { source, target }, changes) {
-    const loss = lossOf(model, { target }, await model.translator.trace(source.ids, target.ids, changes));
-    return { loss, text: await model.translator.decode(await model.decode(source.ids, { changes })) };
+/** The trace of a run's translation with changes to the model, its loss, and the translation that they lead to. */
+async function changed(model, run, changes) {
+    const { source, target } = run;
+    const trace = await model.translator.trace(source.ids, target.ids, changes);
+    const most = target.ids.length + LONGER;
+    const ids = changes.length ? await model.decode(source.ids, { changes, most }) : target.ids;
+    return { trace, loss: lossOf(model, run, trace), text: await model.translator.decode(ids) };
 }
 
 const translated = (say, key, text) => make("span", { lang: "de", dir: "auto" }, word(key, text || say("nothing")));
@@ -216,27 +221,6 @@ function study(width) {
     });
 }
 
-/** Lines over numbers that are the same distance apart. `series` are {name, values}, `marks` the texts of the axis. */
-function lines(label, series, marks) {
-    const [right, height, left, top] = [628, 220, 40, 12];
-    const most = greatest(series.flatMap(({ values }) => values));
-    const x = (i, length) => left + (i / (length - 1)) * (right - left);
-    const y = (value) => top + (1 - value / most) * height;
-    const text = (x, y, anchor, content) => draw("text", { x, y, "text-anchor": anchor }, content);
-    const level = (value) => [draw("line", { class: "rule", x1: left, x2: right, y1: y(value), y2: y(value) }),
-        text(left - 6, y(value) + 4, "end", fixed(value, 1))];
-    const curve = ({ values }, i) => draw("polyline", {
-        class: `curve hue${i} dash${i}`,
-        points: values.map((value, at) => [x(at, values.length), y(value)].join()).join(" "),
-    });
-    const sample = ({ name }, i) => make("li", {}, draw("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" },
-        draw("line", { class: `curve hue${i} dash${i}`, x1: 0, x2: 16, y1: 8, y2: 8 })), name);
-    return make("div", {}, note(label), make("ul", { class: "keys" }, series.map(sample)),
-        scrolling(label, draw("svg", { class: "chart", viewBox: "0 0 640 260", role: "img", "aria-label": label },
-            [0, most / 2, most].map(level),
-            marks.map((mark, i) => text(x(i, marks.length), height + 32, "middle", String(mark))), series.map(curve))));
-}
-
 /** Random vectors of growing width: dot products grow, and the softmax saturates. */
 function randomVectors({ say }) {
     const widths = range(10).map((i) => 2 ** i);
@@ -255,8 +239,10 @@ function randomVectors({ say }) {
             }));
     };
     show(16);
-    const chart = lines(say("random_chart"),
-        kinds.map((kind, i) => ({ name: say(kind), values: found.map((both) => both[i].entropy) })), widths);
+    const chart = lines({
+        title: say("entropy"), x: "log₂ d", y: say("nats"), numbers: say("show"), from: 0,
+        curves: kinds.map((kind, i) => ({ name: say(kind), points: found.map((both, at) => [at, both[i].entropy]) })),
+    });
     const control = slider({ label: say("width"), values: widths, value: 16, change: show });
     return { element: make("div", {}, controls(control.element), shown, chart) };
 }
@@ -266,9 +252,7 @@ function unscaled(context) {
     const { model, say } = context;
     const element = make("div", {});
     const update = latest(element, async (current, run) => {
-        const changes = STACKS.map((stack) => ({ what: "unscaled", stack }));
-        const trace = await model.translator.trace(run.source.ids, run.target.ids, changes);
-        const after = await changed(model, run, changes);
+        const after = await changed(model, run, STACKS.map((stack) => ({ what: "unscaled", stack })));
         if (!current()) return;
         const line = (stack, kind, of) => {
             const rows = allHeads(model).filter((at) => at.stack === stack)
@@ -278,7 +262,7 @@ function unscaled(context) {
                 number(`${key}.greatest`, mean(rows.map(greatest)))];
         };
         const rows = STACKS.flatMap((stack) =>
-            [line(stack, "scaled", run), line(stack, "unscaled", withTrace(run, trace))]);
+            [line(stack, "scaled", run), line(stack, "unscaled", withTrace(run, after.trace))]);
         element.replaceChildren(figures("unscaled", say("unscaled_table"), ["", say("entropy"), say("greatest")], rows),
             compared(context, "unscaled", run, after));
     });
@@ -346,32 +330,46 @@ function allMaps({ model, say }) {
     return { element: make("div", {}, maps, large), update };
 }
 
-/** Every head switched off: the recorded loss on many sentences, and what happens to this one. */
+/** Every head switched off: the recorded loss on many sentences and, if asked for, what happens to this one. */
 function everyHead({ model, say, recorded: { heads } }) {
-    const element = make("div", {}, note(say("working")));
+    const box = make("div", {});
     const all = allHeads(model).sort((a, b) => heads.without[b.name] - heads.without[a.name]);
+    const many = all.map(({ name }) => heads.without[name]);
     const head = [say("head_off"), say("recorded_loss", heads), "", say("loss_here"), "", say("translation")];
-    const update = latest(element, async (current, run) => {
+    const bar = (loss, least, list) => make("span", {
+        class: "growth", style: { "--part": Math.max(loss - least, 0) / (greatest(list) - least || 1) },
+    });
+    let run;
+
+    /** The table, with the results of the heads so far. */
+    function show(found) {
         const before = lossOf(model, run, run.trace);
+        const losses = found.map(({ loss }) => loss);
+        const here = (at, { loss, text }) => [number(`attention.off.${at.name}`, loss), bar(loss, before, losses),
+            text === run.target.text ? say("unchanged") : translated(say, `attention.off.${at.name}.text`, text)];
+        const rows = all.map((at, i) => [headName(say, at), fixed(many[i], 3), bar(many[i], heads.loss, many),
+            ...(found[i] ? here(at, found[i]) : ["", "", ""])]);
+        const none = [say("none"), fixed(heads.loss, 3), "", number("attention.off.none", before), "", run.target.text];
+        box.replaceChildren(figures("losses", say("every_head", heads), head, [none, ...rows]));
+    }
+
+    const compute = latest(box, async (current) => {
+        const own = run;
         const found = [];
         for (const at of all) {
-            found.push(await changed(model, run, [{ what: "without", ...at }]));
-            if (!current()) return;
+            found.push(await changed(model, own, [{ what: "without", ...at }]));
+            if (!current() || run !== own) return;
+            show(found);
         }
-        const many = all.map(({ name }) => heads.without[name]);
-        const bar = (loss, least, losses) => make("span", {
-            class: "growth", style: { "--part": Math.max(loss - least, 0) / (greatest(losses) - least || 1) },
-        });
-        const rows = all.map((at, i) => {
-            const { loss, text } = found[i];
-            return [headName(say, at), fixed(many[i], 3), bar(many[i], heads.loss, many),
-                number(`attention.off.${at.name}`, loss), bar(loss, before, found.map(({ loss }) => loss)),
-                text === run.target.text ? say("unchanged") : translated(say, `attention.off.${at.name}.text`, text)];
-        });
-        const none = [say("none"), fixed(heads.loss, 3), "", number("attention.off.none", before), "", run.target.text];
-        element.replaceChildren(figures("losses", say("every_head", heads), head, [none, ...rows]));
     });
-    return { element, update };
+    const button = make("button", { type: "button", class: "play", onclick: compute }, say("compute"));
+    return {
+        element: make("div", {}, button, box),
+        update(next) {
+            run = next;
+            show([]);
+        },
+    };
 }
 
 const TERMS = ["content_content", "content_position", "position_content", "position_position", "bias", "remainder"];
@@ -418,8 +416,9 @@ function terms(context) {
 /** Two sentences in a batch: the shorter one is filled up, and nobody looks there. */
 function padding({ model, say, options }) {
     const element = make("div", {});
+    let other;
     const update = latest(element, async (current, run) => {
-        const other = await model.run(options.text);
+        other ??= await model.run(options.text);
         if (!current()) return;
         const [short, long] = [run, other].sort((a, b) => a.source.pieces.length - b.source.pieces.length);
         const own = short.source.pieces.length;
@@ -452,11 +451,10 @@ function triangle(context) {
             });
         };
         if (mask === "on") return shown.replaceChildren(numbers(run, "logits"), numbers(run, "weights", 1));
-        const changes = [{ what: "no_mask", stack: "decoder" }];
-        const trace = await model.translator.trace(run.source.ids, run.target.ids, changes);
-        const after = await changed(model, run, changes);
+        const after = await changed(model, run, [{ what: "no_mask", stack: "decoder" }]);
         if (!current()) return;
-        shown.replaceChildren(numbers(withTrace(run, trace), "weights", 1), compared(context, "mask_off", run, after));
+        const weights = numbers(withTrace(run, after.trace), "weights", 1);
+        shown.replaceChildren(weights, compared(context, "mask_off", run, after));
     });
     const { element, at, renew } = picker(context, show, { stacks: ["decoder"], query: false });
     return {
@@ -471,15 +469,18 @@ function triangle(context) {
 /** Recorded: training with the mask and without it, and how both translate. */
 function cheating({ say, recorded: { cheating: { curves, translations } } }) {
     const { steps } = curves[0];
-    const series = [true, false].map((mask) => {
+    const curve = (mask) => {
         const runs = curves.filter((one) => one.mask === mask).map(({ valid }) => valid);
-        const values = steps.map((_, i) => mean(runs.map((valid) => valid[i])));
-        return { name: say(mask ? "with" : "without"), values };
-    });
+        const points = steps.map((step, i) => [step, mean(runs.map((of) => of[i]))]);
+        return { name: say(mask ? "with" : "without"), points };
+    };
     const cell = (lang, text) => make("span", { lang }, text || say("nothing"));
     const rows = translations.map((one) => [cell("en", one.source), cell("de", one.with), cell("de", one.without)]);
     return { element: make("div", {},
-        lines(say("cheating_chart"), series, range(4).map((i) => steps[Math.round((i / 3) * (steps.length - 1))])),
+        lines({
+            title: say("cheating_chart"), x: say("step"), y: say("nats"), numbers: say("show"), from: 0,
+            curves: [true, false].map(curve),
+        }),
         figures("cheating", say("cheating_table"), ["source", "with", "without"].map((key) => say(key)), rows)) };
 }
 
@@ -491,7 +492,7 @@ async function directed(model, run, { stack, layer, head, query }, weights) {
         const values = stack === "decoder" ? range(target.length + 1).map((k) => weights[k] ?? 0) : weights;
         return [{ what: "weights", stack, layer, head, place: query, values }];
     };
-    while (target.length < run.source.ids.length + 20) {
+    while (target.length < run.target.ids.length + LONGER) {
         const id = best(await model.next(run.source.ids, target, changes()));
         if (id === model.shape.end_id) break;
         target.push(id);
@@ -514,8 +515,8 @@ function attend(context) {
     const show = latest(result, async (current) => {
         const total = amounts.reduce((sum, one) => sum + one, 0) || 1;
         const weights = tokensOf(model, run, at.stack).keys.map((_, k) => (amounts[k] ?? 0) / total);
-        const changes = own ? [] : [{ what: "weights", ...at, place: at.query, values: weights }];
-        const trace = await model.translator.trace(run.source.ids, run.target.ids, changes);
+        const changes = [{ what: "weights", ...at, place: at.query, values: weights }];
+        const trace = own ? run.trace : await model.translator.trace(run.source.ids, run.target.ids, changes);
         const text = own ? run.target.text : await directed(model, run, at, weights);
         if (!current()) return;
         const likely = (when, { logits: { shape, values } }) => {
