@@ -295,7 +295,7 @@ function allMaps({ model, say }) {
         state(r, c) === MASKED ? say("hidden") : fixed(values[r * columns.length + c], 3),
     ] });
     const heads = allHeads(model);
-    let chosen = 0;
+    let chosen = heads.findIndex(({ name }) => name === "encoder.2.2");
     let run;
 
     function choose(index) {
@@ -505,7 +505,7 @@ function attend(context) {
     const { model, say } = context;
     const result = make("div", {});
     const rows = make("div", { class: "directed" });
-    const start = { stack: "cross", layer: -1, head: -1 };
+    const start = { stack: "cross", layer: -1, head: -1, query: 2 };
     const { element, at, renew } = picker(context, reset, { every: true, start });
     let run;
     let amounts; // of each key that the query sees, before they are divided by their sum
