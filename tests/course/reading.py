@@ -56,7 +56,7 @@ def chapter(page: Any, name: str, sentence: str | None = None) -> None:
     page.locator(f"#{name}").wait_for()
     for skip in page.locator(f"#{name} .skip").all():
         skip.click()
-    if sentence is not None:
+    if sentence is not None and name != "index":  # the first page has no sentence
         page.fill("#sentence", sentence)
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     page.locator("body[data-ready]").wait_for()

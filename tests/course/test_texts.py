@@ -21,7 +21,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of texts, whose `index.md` a test writes."""
     monkeypatch.setattr(texts, "_TEXTS", tmp_path)
     (tmp_path / "en").mkdir()
-    names = ("predict", "answer", "prints", "line")
+    names = ("predict", "answer", "prints", "line", "table")
     for name in ("index", *CHAPTERS):
         own = {key: key.upper() for key in names} if name == "index" else {}
         (tmp_path / "en" / f"{name}.json").write_text(str(own).replace("'", '"'))
@@ -101,7 +101,7 @@ def test_languages_have_the_same_parts(language: str) -> None:
 
 def test_every_label_is_used() -> None:
     beginnings = set(re.findall(r"say\(`([\w.]+)\$\{", WEB))
-    python = ("title", "noscript", "predict", "answer", "prints", "line")
+    python = ("title", "noscript", "predict", "answer", "prints", "line", "table")
     unused = [
         key
         for key in labels("en")
