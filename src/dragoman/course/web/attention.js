@@ -25,6 +25,7 @@ const figures = (kind, caption, head, rows) => scrolling(caption, table(kind, ca
 
 const named = (piece) => piece.replace(/^▁(?=.)/u, "");
 const moduleOf = ({ stack, layer }) => MODULES[stack].replace("N", layer);
+const unrecorded = (say) => ({ element: note(say("unrecorded")) });
 const headName = (say, { stack, layer, head }) =>
     say("head_name", { stack: say(stack), layer: layer + 1, head: head + 1 });
 const allHeads = ({ shape: { heads, ...layers } }) => STACKS.flatMap((stack) =>
@@ -240,7 +241,7 @@ function randomVectors({ say }) {
     };
     show(16);
     const chart = lines({
-        title: say("entropy"), x: "log₂ d", y: say("nats"), numbers: say("show"), from: 0,
+        title: say("entropy"), x: "log₂ d", y: say("nats"), numbers: say("show"),
         curves: kinds.map((kind, i) => ({ name: say(kind), points: found.map((both, at) => [at, both[i].entropy]) })),
     });
     const control = slider({ label: say("width"), values: widths, value: 16, change: show });
@@ -332,6 +333,7 @@ function allMaps({ model, say }) {
 
 /** Every head switched off: the recorded loss on many sentences and, if asked for, what happens to this one. */
 function everyHead({ model, say, recorded: { heads } }) {
+    if (!heads) return unrecorded(say);
     const box = make("div", {});
     const all = allHeads(model).sort((a, b) => heads.without[b.name] - heads.without[a.name]);
     const many = all.map(({ name }) => heads.without[name]);
@@ -467,7 +469,9 @@ function triangle(context) {
 }
 
 /** Recorded: training with the mask and without it, and how both translate. */
-function cheating({ say, recorded: { cheating: { curves, translations } } }) {
+function cheating({ say, recorded: { cheating } }) {
+    if (!cheating) return unrecorded(say);
+    const { curves, translations, seeds, processor } = cheating;
     const { steps } = curves[0];
     const curve = (mask) => {
         const runs = curves.filter((one) => one.mask === mask).map(({ valid }) => valid);
@@ -478,9 +482,9 @@ function cheating({ say, recorded: { cheating: { curves, translations } } }) {
     const rows = translations.map((one) => [cell("en", one.source), cell("de", one.with), cell("de", one.without)]);
     return { element: make("div", {},
         lines({
-            title: say("cheating_chart"), x: say("step"), y: say("nats"), numbers: say("show"), from: 0,
+            title: say("cheating_chart"), x: say("step"), y: say("nats"), numbers: say("show"),
             curves: [true, false].map(curve),
-        }),
+        }), make("p", { class: "hint" }, say("recorded", { seeds: seeds.length, processor })),
         figures("cheating", say("cheating_table"), ["source", "with", "without"].map((key) => say(key)), rows)) };
 }
 
