@@ -351,7 +351,8 @@ function everyHead({ model, say, recorded: { heads } }) {
             text === run.target.text ? say("unchanged") : translated(say, `attention.off.${at.name}.text`, text)];
         const rows = all.map((at, i) => [headName(say, at), fixed(many[i], 3), bar(many[i], heads.loss, many),
             ...(found[i] ? here(at, found[i]) : ["", "", ""])]);
-        const none = [say("none"), fixed(heads.loss, 3), "", number("attention.off.none", before), "", run.target.text];
+        const own = make("span", { lang: "de" }, run.target.text);
+        const none = [say("none"), fixed(heads.loss, 3), "", number("attention.off.none", before), "", own];
         box.replaceChildren(figures("losses", say("every_head", heads), head, [none, ...rows]));
     }
 
