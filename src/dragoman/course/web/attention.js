@@ -508,7 +508,7 @@ async function directed(model, run, { stack, layer, head, query }, weights) {
 /** The reader sets the weights of one query. */
 function attend(context) {
     const { model, say } = context;
-    const result = make("div", {});
+    const result = make("div", { "aria-live": "polite" });
     const rows = make("div", { class: "directed" });
     const start = { stack: "cross", layer: -1, head: -1, query: 2 };
     const { element, at, renew } = picker(context, reset, { every: true, start });
@@ -577,7 +577,7 @@ function attend(context) {
 function switches(context) {
     const { model, say } = context;
     const off = new Set();
-    const result = make("div", {});
+    const result = make("div", { "aria-live": "polite" });
     let run;
     const show = latest(result, async (current) => {
         const after = await changed(model, run, [...off].map((at) => ({ what: "without", ...at })));
