@@ -9,10 +9,11 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
-from dragoman.course import model_folder
+from dragoman.course import model_folder, recorded_runs
 from dragoman.course.texts import labels
 from dragoman.inspection.inspect import inspect
 from dragoman.translation.translator import Translator
@@ -192,8 +193,11 @@ def choose(page: Any) -> None:
     page.locator("body:not(:has([aria-busy]))").wait_for()
 
 
-def test_every_live_number(browser: Any, tmp_path: Path) -> None:
+def test_every_live_number(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reference = Reference()
+    losses = {f"{stack}.{layer}.{head}": 1.0 for stack, layer, head in product(STACKS, (1, 2), (1, 2, 3, 4))}
+    heads = {"heads": {"pairs": 1, "loss": 1.0, "without": losses}}
+    monkeypatch.setattr("dragoman.course.page.recorded_runs", lambda: recorded_runs() | heads)
     with opened(browser, tmp_path) as page:
         for sentence in SENTENCES:
             chapter(page, "attention", sentence)
