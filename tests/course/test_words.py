@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sentencepiece import SentencePieceProcessor
 
 from dragoman import Translator
-from dragoman.course import model_folder
+from dragoman.course import MODEL
 from tests.course.reading import SENTENCES, assert_equal, chapter, live, opened
 
 Numbers = dict[str, float | str]
@@ -24,7 +24,7 @@ class Reference:
     """The model and its vocabulary."""
 
     def __init__(self) -> None:
-        bundle = Translator.load(model_folder(), engine="pytorch").bundle
+        bundle = Translator.load(MODEL, engine="pytorch").bundle
         self.model, self.tokenizer = bundle.model.double().eval(), bundle.tokenizer
         self.W: NDArray[Any] = self.model.logits.weight.detach().numpy()
         self.pieces = self.tokenizer.target_pieces(range(len(self.W)))
@@ -69,7 +69,7 @@ class Reference:
 
 def joints(word: str) -> list[list[str]]:
     """Byte-pair encoding by the scores of SentencePiece: from letters to tokens."""
-    spm = SentencePieceProcessor(model_file=str(model_folder() / "tokenizer.spm"))
+    spm = SentencePieceProcessor(model_file=str(MODEL / "tokenizer.spm"))
     states = [list(f"▁{word}")]
     while True:
         parts = states[-1]

@@ -239,7 +239,7 @@ def test_the_encoder_is_the_transformer_s() -> None:
 # The model
 
 
-def test_a_layer_has_these_weights_in_a_MODEL -> None:
+def test_a_layer_has_these_weights_in_a_model_folder() -> None:
     model = build_model(config(attention_bias=True))
 
     names = {name for name in weights_of(model) if name.startswith("decoder.0.attention.")}
