@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.course.page import course
+from dragoman.course.page import course_page
 from dragoman.translation.native.web.wasm import engine_wasm
 
 SENTENCES = (
@@ -28,7 +28,7 @@ def opened(browser: Any, folder: Path, language: str = "en", **options: Any) -> 
         pytest.skip(str(error))
     path = folder / f"course-{language}.html"
     if not path.exists():
-        path.write_text(course(language), encoding="utf-8")
+        path.write_text(course_page(language), encoding="utf-8")
     options = {
         "viewport": {"width": 1280, "height": 20_000},
         **options,

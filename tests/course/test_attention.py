@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dragoman.course import model_folder, recorded_runs
+from dragoman.course import MODEL, recorded_runs
 from dragoman.course.texts import labels
 from dragoman.inspection.inspect import inspect
 from dragoman.translation.translator import Translator
@@ -38,7 +38,7 @@ class Reference:
     """The model in PyTorch, in float64, with the attention of this file."""
 
     def __init__(self) -> None:
-        self.bundle = Translator.load(model_folder(), engine="pytorch").bundle
+        self.bundle = Translator.load(MODEL, engine="pytorch").bundle
         self.tokenizer, self.end = self.bundle.tokenizer, self.bundle.tokenizer.end_id
         model: Any = self.bundle.model
         self.model, self.inputs = model.double().eval(), dict[str, Any]()

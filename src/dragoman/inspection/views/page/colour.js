@@ -99,9 +99,9 @@ export function schemeButton() {
     };
     const button = make("button", { type: "button", class: "scheme", onclick() {
         document.documentElement.dataset.theme = scheme() === "dark" ? "light" : "dark";
-        changed();
     } });
     name();
+    new MutationObserver(changed).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
     return button;
 }
