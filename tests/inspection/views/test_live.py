@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -68,7 +69,7 @@ def check(ours: Any, theirs: Any, name: str, *, near: float = 1e-4) -> None:
         for i, (one, other) in enumerate(zip(ours, theirs, strict=True)):
             check(one, other, f"{name}.{i}", near=near)
     elif isinstance(theirs, float):
-        assert ours == pytest.approx(theirs, abs=near, rel=near), name
+        assert math.isclose(ours, theirs, abs_tol=near, rel_tol=near), (name, ours, theirs)
     else:
         assert ours == theirs, name
 
