@@ -82,7 +82,7 @@ function tokens({ model, say }) {
  * together, those are joined whose token was learned first, and so has the least id.
  */
 function merges(text, ids) {
-    let parts = [...`▁${text.normalize("NFKC").trim().replace(/\s+/gu, "▁")}`];
+    let parts = [...`▁${text.replaceAll(" ", "▁")}`];
     const states = [{ parts, joined: -1 }];
     for (;;) {
         let at = -1;
