@@ -14,6 +14,7 @@ import { since } from "./since.js";
 import { words } from "./words.js";
 
 const WIDGETS = { ...words, ...order, ...attention, ...machine, ...since };
+const LONGEST = 60; // tokens of a sentence: some widgets take a time that grows with their cube
 const FIRST = "The old farmer gets up early every day.";
 
 const texts = JSON.parse(by("labels").textContent);
@@ -170,6 +171,11 @@ function start(model) {
     async function renew() {
         const number = ++newest;
         if (!sentence.text) return;
+        const ids = await model.translator.encode(sentence.text);
+        if (ids.length > LONGEST) {
+            by("translation").textContent = say("long", { most: LONGEST });
+            return;
+        }
         const next = await model.run(sentence.text);
         if (number !== newest) return; // the reader types on
         run = next;

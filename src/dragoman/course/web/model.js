@@ -85,8 +85,13 @@ export class CourseModel {
     }
 
     /** Greedy search with changes to the model. `pick` chooses from the log-probabilities of a step. */
-    async decode(source, { changes = [], pick = best, most = source.length + 20 } = {}) {
-        const target = [];
+    async decode(source, { changes = [], pick = best } = {}) {
+        const most = source.length + 20;
+        if (!changes.length && pick === best) {
+            const [[found]] = await this.translator.search([source], { beam: 1, nBest: 1, maxTokens: most });
+            return found.ids;
+        }
+        const target = []; // the engine searches with some changes only
         while (target.length < most) {
             const id = pick(await this.next(source, target, changes));
             if (id === this.shape.end_id) break;
