@@ -17,7 +17,7 @@ from dragoman.course import MODEL, recorded_runs
 from dragoman.course.texts import labels
 from dragoman.inspection.inspect import inspect
 from dragoman.translation.translator import Translator
-from tests.course.reading import SENTENCES, assert_equal, chapter, live, opened
+from tests.course.reading import assert_equal, chapter, each_input, live, opened
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Found = dict[str, float | str]
@@ -193,16 +193,19 @@ def choose(page: Any) -> None:
     page.locator("body:not(:has([aria-busy]))").wait_for()
 
 
-def test_every_live_number(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@each_input
+def test_every_live_number(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentences: tuple[str, ...]
+) -> None:
     reference = Reference()
     losses = {f"{stack}.{layer}.{head}": 1.0 for stack, layer, head in product(STACKS, (1, 2), (1, 2, 3, 4))}
     heads = {"heads": {"pairs": 1, "loss": 1.0, "without": losses}}
     monkeypatch.setattr("dragoman.course.page.recorded_runs", lambda: recorded_runs() | heads)
     with opened(browser, tmp_path) as page:
-        for sentence in SENTENCES:
+        for sentence in sentences:
             chapter(page, "attention", sentence)
             assert_equal(live(page, "attention"), numbers(reference, sentence, changed=False), "attention.")
         choose(page)
-        assert_equal(live(page, "attention"), numbers(reference, SENTENCES[-1], changed=True), "attention.")
+        assert_equal(live(page, "attention"), numbers(reference, sentences[-1], changed=True), "attention.")
         for sentence in ("?", "مرحبا 🙂"):
             chapter(page, "attention", sentence)

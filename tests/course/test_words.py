@@ -15,7 +15,7 @@ from sentencepiece import SentencePieceProcessor
 
 from dragoman import Translator
 from dragoman.course import MODEL
-from tests.course.reading import SENTENCES, assert_equal, chapter, live, opened
+from tests.course.reading import assert_equal, chapter, each_input, live, opened
 
 Numbers = dict[str, float | str]
 
@@ -162,10 +162,13 @@ def numbers(reference: Reference, sentence: str) -> Numbers:
     return found
 
 
-def test_every_live_number_is_pythons(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+@each_input
+def test_every_live_number_is_pythons(
+    browser: Any, tmp_path_factory: pytest.TempPathFactory, sentences: tuple[str, ...]
+) -> None:
     reference = Reference()
     with opened(browser, tmp_path_factory.mktemp("words")) as page:
-        for sentence in SENTENCES:
+        for sentence in sentences:
             chapter(page, "words", sentence)
             assert_equal(live(page, "words"), numbers(reference, sentence), "words.")
         page.locator("#words [data-widget='words.near'] input").fill("green")
