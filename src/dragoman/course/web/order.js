@@ -5,7 +5,7 @@ import { allShown, heatMap } from "../../inspection/views/page/matrix.js";
 import { BASES, cosines, dial, ratesOf, sinusoids } from "../../inspection/views/page/positions.js";
 import { draw, make, scrolling } from "./dom.js";
 import { matrix, number, word } from "./live.js";
-import { cosine, dot, norm } from "./model.js";
+import { best, cosine, dot, norm } from "./model.js";
 import { lines } from "./plot.js";
 
 const BASE = 10000; // of the paper
@@ -204,10 +204,10 @@ function fraction({ say }) {
         ]);
         const head = ["", ...["count", "step", "quarter"].map((key) => say(`order.${key}`))];
         body.replaceChildren(
-            draw("svg", { class: "plot rulers", viewBox: "0 0 640 84", role: "img", "aria-label": label },
+            scrolling(label, draw("svg", { class: "plot rulers", viewBox: "0 0 640 84", "aria-hidden": "true" },
                 ruler(state.own, 16), ruler(state.other, 56),
                 [0, 0.25, 0.5, 0.75, 1].map((part) =>
-                    draw("text", { x: 8 + part * 624, y: 80, "text-anchor": ANCHORS[part] ?? "middle" }, part))),
+                    draw("text", { x: 8 + part * 624, y: 80, "text-anchor": ANCHORS[part] ?? "middle" }, part)))),
             figures(say("order.fraction"), head, rows));
     };
     return {
@@ -257,7 +257,7 @@ function rings({ say }) {
         };
         const period = number(`order.rings.${i}.turn`, (2 * Math.PI) / rate, 1);
         const element = make("div", { class: "ring" }, svg, make("span", {}, `${2 * i}, ${2 * i + 1}`), figure,
-            make("small", {}, say("order.turn"), " ", period));
+            make("small", {}, say("order.turn"), make("br", {}), period));
         return { element, turn };
     });
     const elementOf = ({ element }) => element;
@@ -352,7 +352,7 @@ function similarity({ say }) {
         map.show(counted(POSITIONS, POSITIONS, values));
         const curve = [...values.subarray(0, POSITIONS)]; // of position 0, which is that of each distance
         const far = curve.findIndex((value) => value < 0.1);
-        const again = curve.reduce((best, value, k) => (k > far && value > curve[best] ? k : best), Math.max(far, 0));
+        const again = curve.reduce((most, value, k) => (k > far && value > curve[most] ? k : most), Math.max(far, 0));
         const facts = [["turned", number("order.similarity.turn", (2 * Math.PI) / ratesOf(state).at(-1), 0)],
             ...(far < 0 ? [] : [["far", number("order.similarity.far", far, 0)],
                 ["again", number("order.similarity.again", again, 0)],
@@ -400,33 +400,31 @@ function adding({ model, say }) {
 
 // ---- break it -----------------------------------------------------------------------------------------------------
 
-/** Of each word of `after`, whether it is in a longest common subsequence with `before`. */
-function kept(before, after) {
+/** Of each word of both lists, whether it is in their longest common subsequence. */
+function common(before, after) {
     const most = range(before.length + 1).map(() => new Uint16Array(after.length + 1));
     for (let i = before.length - 1; i >= 0; i--)
         for (let j = after.length - 1; j >= 0; j--)
             most[i][j] = before[i] === after[j] ? most[i + 1][j + 1] + 1 : Math.max(most[i + 1][j], most[i][j + 1]);
-    const found = after.map(() => false);
+    const [old, own] = [before, after].map((words) => words.map(() => false));
     for (let i = 0, j = 0; i < before.length && j < after.length;) {
-        if (before[i] === after[j]) {
-            found[j] = true;
-            i++;
-            j++;
-        } else if (most[i + 1][j] >= most[i][j + 1]) i++;
+        if (before[i] === after[j]) old[i++] = own[j++] = true;
+        else if (most[i + 1][j] >= most[i][j + 1]) i++;
         else j++;
     }
-    return found;
+    return [old, own];
 }
 
-function breaking({ model, say }) {
-    const state = { shift: 20, base: 100 };
+function breaking({ model, say, options, sentence }) {
+    const state = { added: 20, base: 20 };
     const body = make("div", {});
     let newest = 0;
-    const both = (change) => ["encoder", "decoder"].map((stack) => ({ ...change, stack }));
     const kinds = () => [
-        ["whole", []], ["unplaced", UNPLACED], ["unplaced_target", [{ what: "no_positions", stack: "decoder" }]],
-        ["shifted", [{ what: "shift", stack: "encoder", place: state.shift }]],
-        ["rebased", both({ what: "base", number: state.base })],
+        ["whole", []],
+        ["unplaced", UNPLACED],
+        ["unplaced_target", [{ what: "no_positions", stack: "decoder" }]],
+        ["shifted", [{ what: "shift", stack: "encoder", place: state.added }]],
+        ["rebased", ["encoder", "decoder"].map((stack) => ({ what: "base", stack, number: state.base }))],
     ];
     const show = async () => {
         if (!state.run) return;
@@ -434,23 +432,25 @@ function breaking({ model, say }) {
         const before = state.run.target.text.split(" ");
         const rows = [];
         for (const [i, [key, changes]] of kinds().entries()) {
-            const ids = await model.decode(state.run.source.ids, { changes });
-            const text = await model.translator.decode(ids);
-            if (own !== newest) return; // the reader goes on
-            const after = text.split(" ");
-            const same = kept(before, after);
-            const marked = after.flatMap((one, j) => [j ? " " : "", same[j] ? one : make("ins", {}, one)]);
-            const element = word(`order.break.${i}.text`, "");
-            element.append(...marked);
-            element.setAttribute("lang", "de");
-            const count = same.filter((one) => !one).length;
-            rows.push([say(`order.${key}`, state), element, number(`order.break.${i}.new`, count, 0)]);
+            const pick = (logps) => (own === newest ? best(logps) : model.shape.end_id); // stop if the reader goes on
+            const ids = await model.decode(state.run.source.ids, { changes, pick });
+            const after = (await model.translator.decode(ids)).split(" ");
+            if (own !== newest) return;
+            const [kept, known] = common(before, after);
+            const text = word(`order.break.${i}.text`, "");
+            text.setAttribute("lang", "de");
+            text.append(...after.flatMap((one, j) => [j ? " " : "", known[j] ? one : make("ins", {}, one)]));
+            const gone = before.filter((_, j) => !kept[j]).join(" ");
+            rows.push([say(`order.${key}`, state), text, make("del", {}, word(`order.break.${i}.gone`, gone))]);
         }
-        const head = ["change", "translation", "new"].map((key) => say(`order.${key}`));
+        const head = ["change", "translation", "gone"].map((key) => say(`order.${key}`));
         body.replaceChildren(figures(say("order.break"), head, rows));
     };
+    const examples = options.examples.split(" | ").map((text) =>
+        make("button", { type: "button", class: "play", onclick: () => sentence.set(text) }, text));
     return {
-        element: make("div", {}, knobs(say, state, show, { shift: range(201), base: BASES }), body),
+        element: make("div", { class: "texts" },
+            controls(knobs(say, state, show, { added: range(201), base: BASES }), ...examples), body),
         update(run) {
             state.run = run;
             return show();
