@@ -39,6 +39,7 @@ FLOORS = {
     "models.folder": 5,
     "translation.native": 6,
     "interop": 6,
+    "interop.html": 7,
     "inspection": 6,
     "training": 6,
     "translation": 7,
@@ -54,7 +55,7 @@ FLOORS = {
 }
 PUBLIC = "dragoman"  # the package itself re-exports the house, so nothing inside may import it
 # Rooms that load no torch, whatever is imported from them.
-TORCHLESS = ("base", "text", "translation", "documents", "evaluation", "serving", "bulk", "cli")
+TORCHLESS = ("base", "text", "translation", "documents", "evaluation", "serving", "bulk", "course", "cli")
 # To check a recipe, or to tokenise text in many processes, loads none either.
 TORCHLESS_FILES = (
     *("models.shapes", "models.operations", "models.adapter"),

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman import Translator
-from dragoman.course import model_folder
+from dragoman.course import MODEL
 from tests.course.reading import SENTENCES, assert_equal, chapter, live, opened
 
 LAYERS = {
@@ -25,7 +25,7 @@ class Reference:
     """The model in PyTorch, in float64, with the outputs of its modules."""
 
     def __init__(self) -> None:
-        bundle = Translator.load(model_folder(), engine="pytorch").bundle
+        bundle = Translator.load(MODEL, engine="pytorch").bundle
         self.model, self.tokenizer = bundle.model.double().eval(), bundle.tokenizer
         self.end, self.start = self.model.config.end_id, self.model.config.start_id
         self.seen: dict[str, Tensor] = {}
@@ -56,7 +56,7 @@ def greedy(next_logps: Callable[[list[int]], Tensor], end: int, most: int) -> li
 def beam(
     next_logps: Callable[[list[int]], Tensor], end: int, size: int, most: int
 ) -> list[tuple[list[int], float]]:
-    """Finished hypotheses: expand all, keep the `size` best that go on, finish what ends among the `size` best."""
+    """Finished hypotheses. The `size` best that go on are kept; what ends among the best is finished."""
     alive, finished = [([], 0.0)], []
     for _ in range(most):
         new = []

@@ -11,7 +11,7 @@ import pytest
 from dragoman.base.errors import ConfigError
 from dragoman.base.html.document import PACKAGE
 from dragoman.course import texts
-from dragoman.course.texts import CHAPTERS, chapter, labels, languages
+from dragoman.course.texts import CHAPTERS, chapter, course_languages, labels
 
 WEB = "".join(path.read_text(encoding="utf-8") for path in sorted((PACKAGE / "course/web").glob("*.js")))
 
@@ -21,7 +21,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of texts, whose `index.md` a test writes."""
     monkeypatch.setattr(texts, "_TEXTS", tmp_path)
     (tmp_path / "en").mkdir()
-    names = ("predict", "answer", "prints", "line")
+    names = ("predict", "answer", "prints", "line", "table")
     for name in ("index", *CHAPTERS):
         own = {key: key.upper() for key in names} if name == "index" else {}
         (tmp_path / "en" / f"{name}.json").write_text(str(own).replace("'", '"'))
@@ -84,7 +84,7 @@ PARTS = (
 )
 
 
-@pytest.mark.parametrize("language", languages())
+@pytest.mark.parametrize("language", course_languages())
 def test_languages_have_the_same_parts(language: str) -> None:
     """Each label is used, and each block stands in every translation."""
     assert labels(language).keys() == labels("en").keys()
@@ -101,7 +101,7 @@ def test_languages_have_the_same_parts(language: str) -> None:
 
 def test_every_label_is_used() -> None:
     beginnings = set(re.findall(r"say\(`([\w.]+)\$\{", WEB))
-    python = ("title", "noscript", "predict", "answer", "prints", "line")
+    python = ("title", "noscript", "predict", "answer", "prints", "line", "table")
     unused = [
         key
         for key in labels("en")

@@ -6,15 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-_FOLDER = Path(__file__).parent
+MODEL = Path(__file__).with_name("model")  # English to German; recipes/course/make_model.py trains it
+RECORDED = Path(__file__).with_name("recorded.json")
 
 
-def model_folder() -> Path:
-    """Return the folder of the course's model, which translates the sentences of the embedded grammar."""
-    return _FOLDER / "model"
-
-
-def recorded() -> dict[str, Any]:
-    """Return the runs that the page shows and does not compute, as recipes/course/record.py writes them."""
-    found: dict[str, Any] = json.loads((_FOLDER / "recorded.json").read_text(encoding="utf-8"))
-    return found
+def recorded_runs() -> dict[str, Any]:
+    """Return the recorded runs by entry. The top of recipes/course/record.py describes them."""
+    runs: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
+    return runs

@@ -52,7 +52,7 @@ class Chapter:
     snippets: tuple[Snippet, ...]
 
 
-def languages() -> list[str]:
+def course_languages() -> list[str]:
     """Return the languages of the course: en first."""
     return sorted(
         (path.name for path in _TEXTS.iterdir() if path.is_dir()), key=lambda code: (code != "en", code)
@@ -87,9 +87,9 @@ def chapter(name: str, language: str = "en") -> Chapter:
 
 
 def _read(language: str, name: str) -> str:
-    if language not in languages():
+    if language not in course_languages():
         raise ConfigError(
-            f"the course is not in {language!r}", hint=f"choose one of {', '.join(languages())}"
+            f"the course is not in {language!r}", hint=f"choose one of {', '.join(course_languages())}"
         )
     return (_TEXTS / language / name).read_text(encoding="utf-8")
 
@@ -99,6 +99,8 @@ def _markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     markdown.add_render_rule("fence", _fence)
     markdown.add_render_rule("link_open", _link)
+    markdown.add_render_rule("table_open", _table)
+    markdown.add_render_rule("table_close", lambda *_: "</table></div>")
     return markdown
 
 
@@ -107,6 +109,12 @@ def _link(_: object, tokens: Sequence[Token], at: int, options: object, env: obj
     target = str(tokens[at].attrs["href"])
     target = _PAPER if target.startswith("paper:") else target
     return f'<a href="{html.escape(target)}"' + ("" if target.startswith("#") else ' rel="noreferrer"') + ">"
+
+
+def _table(_: object, tokens: Sequence[Token], at: int, options: object, env: dict[str, Any]) -> str:
+    """A table in a box that scrolls, so that the page does not."""
+    name = env["labels"]["table"]
+    return f'<div class="scroll" tabindex="0" role="group" aria-label="{name}"><table class="text">'
 
 
 def _fence(_: object, tokens: Sequence[Token], at: int, options: object, env: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ class Run {
 
 export class CourseModel {
     #tensors = {};
+    #embedding;
 
     /** `files` are those of a model folder by name. `progress` gets {stage, share}. */
     static async open(files, wasm, progress) {
@@ -51,6 +52,11 @@ export class CourseModel {
         return Array.from({ length: rows }, (_, r) =>
             Float32Array.from(values.subarray(r * columns, (r + 1) * columns), (value) => value * (scales?.[r] ?? 1)),
         );
+    }
+
+    /** The matrix of embeddings, a row for each token. Both sides and the output share it. */
+    get embedding() {
+        return (this.#embedding ??= this.weight("target_embedding.weight"));
     }
 
     /** Translate a sentence, or take `target` as its translation, and compute all of it. */

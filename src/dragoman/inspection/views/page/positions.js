@@ -355,7 +355,8 @@ function ringsTable(state) {
  * are vertical lines. With `log` both axes are logarithmic.
  */
 export function lineChart({ label, x, y, lines, log = false, marks = [] }) {
-    const [width, height, left, top, right, bottom] = [640, 320, 74, 22, 130, 42];
+    const longest = Math.max(...lines.map(({ name }) => name.length));
+    const [width, height, left, top, right, bottom] = [640, 320, 74, 22, Math.min(Math.max(8 * longest + 16, 60), 260), 42];
     const every = (axis) => lines.flatMap(({ points }) => points.map((point) => point[axis]));
     const across = chartAxis(every(0), left, width - right, log);
     const up = chartAxis(every(1), height - bottom, top, log);
@@ -363,11 +364,10 @@ export function lineChart({ label, x, y, lines, log = false, marks = [] }) {
     const frame = { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label };
     return scrolling(label, draw("svg", frame,
         across.ticks.map((value) =>
-            draw("text", { x: across.at(value), y: height - bottom + 18, "text-anchor": "middle" }, asCount(value))),
+            draw("text", { x: across.at(value), y: height - bottom + 18, "text-anchor": "middle" }, asTick(value))),
         up.ticks.map((value) => [
             draw("line", { class: "rule", x1: left, x2: width - right, y1: up.at(value), y2: up.at(value) }),
-            draw("text", { x: left - 8, y: up.at(value) + 4, "text-anchor": "end" },
-                log ? asCount(value) : fixed(value, 2)),
+            draw("text", { x: left - 8, y: up.at(value) + 4, "text-anchor": "end" }, asTick(value)),
         ]),
         draw("text", { x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" }, x),
         draw("text", { x: 0, y: 12 }, y),
@@ -382,14 +382,19 @@ export function lineChart({ label, x, y, lines, log = false, marks = [] }) {
         ])));
 }
 
+const asTick = (value) => (Math.abs(value) < 1000 ? asShort(value) : asCount(value));
+
 /** The scale of an axis: `at(value)` is its place between `from` and `to`, `ticks` are the values to label. */
 function chartAxis(values, from, to, log) {
     const unit = log ? Math.log10 : Number;
     const [low, high] = [Math.min(...values), Math.max(...values)].map(unit);
     const powers = [...Array(32).keys()].filter((power) => power >= low && power <= high);
     const round = powers.filter((power) => power % Math.ceil(powers.length / 6) === 0);
-    const quarters = [0, 0.25, 0.5, 0.75, 1].map((part) => low + part * (high - low));
-    const ticks = log ? round.map((power) => 10 ** power) : quarters;
+    const least = (high - low || 1) / 5;
+    const ten = 10 ** Math.floor(Math.log10(least));
+    const step = ten * [1, 2, 5, 10].find((n) => n * ten >= least * 0.999);
+    const even = Array.from({ length: 7 }, (_, i) => Number(((Math.ceil(low / step - 1e-9) + i) * step).toPrecision(12)));
+    const ticks = log ? round.map((power) => 10 ** power) : even.filter((value) => value <= high + step * 1e-9);
     return { at: (value) => from + ((unit(value) - low) / (high - low || 1)) * (to - from), ticks };
 }
 
