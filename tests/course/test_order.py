@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from dragoman import Translator
-from dragoman.course import model_folder
+from dragoman.course import MODEL
 from dragoman.models.layers.positions import IndexPositions, sinusoidal
 from tests.course.reading import SENTENCES, assert_equal, chapter, live, opened
 
@@ -25,7 +25,7 @@ class Reference:
     """The model in PyTorch."""
 
     def __init__(self) -> None:
-        self.translator = Translator.load(model_folder(), engine="pytorch")
+        self.translator = Translator.load(MODEL, engine="pytorch")
         self.model: Any = self.translator.bundle.model.eval()
 
     @torch.no_grad()
@@ -126,7 +126,7 @@ def sines() -> Values:
 
 def broken(reference: Reference, sentence: str) -> list[str]:
     """The translations of the whole model and of the changed ones."""
-    later, other = sinusoidal(256, 64, start=20), sinusoidal(256, 64, base=20.0)
+    later, other = sinusoidal(256, 64, start=10), sinusoidal(256, 64, base=20.0)
     tables = ((PLACES, PLACES), (0 * PLACES, PLACES), (PLACES, 0 * PLACES), (later, PLACES), (other, other))
     return [reference.translated(sentence, *pair) for pair in tables]
 

@@ -416,7 +416,7 @@ function common(before, after) {
 }
 
 function breaking({ model, say, options, sentence }) {
-    const state = { added: 20, base: 20 };
+    const state = { added: 10, base: 20 };
     const body = make("div", {});
     let newest = 0;
     const kinds = () => [
