@@ -450,7 +450,7 @@ function breaking({ model, say, options, sentence }) {
         make("button", { type: "button", class: "play", onclick: () => sentence.set(text) }, text));
     return {
         element: make("div", { class: "texts" },
-            controls(knobs(say, state, show, { added: range(201), base: BASES }), ...examples), body),
+            knobs(say, state, show, { added: range(201), base: BASES }), controls(...examples), body),
         update(run) {
             state.run = run;
             return show();
