@@ -186,8 +186,8 @@ def choose(page: Any) -> None:
     """Press buttons of each widget by their number, and move its sliders."""
     pressed = "head.1 head.4 head.7 terms.1 terms.3 terms.5 maps.23 every.0 attend.1 switches.4 switches.20"
     for widget, place in (one.split(".") for one in pressed.split()):
-        page.locator(f"[data-widget='attention.{widget}'] button").nth(int(place)).click()
-    page.get_by_role("button", name=SAY["only"]).nth(1).click()
+        page.locator(f"[data-widget='attention.{widget}'] button").nth(int(place)).dispatch_event("click")
+    page.get_by_role("button", name=SAY["only"]).nth(1).dispatch_event("click")
     for label, value in (("dimension", "5"), ("width", "7")):
         page.get_by_role("slider", name=SAY[label], exact=True).fill(value)
     page.locator("body:not(:has([aria-busy]))").wait_for()

@@ -13,7 +13,7 @@ const NEAR = 8; // neighbours
 const LIKELY = 6; // rows with the greatest products
 const LONGER = 10; // tokens that a changed translation may have more, but no more than MOST in all
 const MOST = 60;
-const FACTORS = [0, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64];
+const FACTORS = [0, 0.25, 0.5, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64];
 
 const range = (length, first = 0) => Array.from({ length }, (_, i) => first + i);
 const figure = (caption, head, rows) => scrolling(caption, table(null, caption, head, rows));
@@ -28,7 +28,7 @@ const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.
 function chips(key, pieces, { under = () => null, marked = () => false } = {}) {
     const text = (piece, i) => (key ? word(`${key}.${i}`, piece) : make("bdi", { class: "name" }, piece));
     return make("ol", { class: "chips" }, pieces.map((piece, i) =>
-        make("li", { class: marked(i) ? "marked" : null }, text(piece, i), under(i))));
+        make("li", { class: marked(i) ? "joined" : null }, text(piece, i), under(i))));
 }
 
 /** A field for a word. `change` gets the text. */
@@ -82,7 +82,7 @@ function tokens({ model, say }) {
  * together, those are joined whose token was learned first, and so has the least id.
  */
 function merges(text, ids) {
-    let parts = [...`▁${text.normalize("NFKC").trim().replace(/\s+/gu, "▁")}`];
+    let parts = [...`▁${text.replaceAll(" ", "▁")}`];
     const states = [{ parts, joined: -1 }];
     for (;;) {
         let at = -1;
@@ -112,7 +112,7 @@ function cut({ model, say }) {
         if (states.at(-1).parts.join(" ") !== found.join(" ")) states.push({ parts: found, joined: -1 }); // bytes
         const row = ({ parts, joined }, i) =>
             make("li", {}, chips(`words.cut.${i}`, parts, { marked: (place) => place === joined }));
-        const list = { class: "steps", start: 0, "aria-label": say("words.steps") };
+        const list = { class: "joints", start: 0, "aria-label": say("words.steps") };
         body.replaceChildren(make("ol", list, states.map(row)));
     };
     const { element, input } = field(say("words.word"), "gardening", show);
@@ -125,35 +125,38 @@ function vocabulary({ model, say }) {
     const state = { text: "", page: Math.max(Math.floor(joined / PAGE), 0) };
     const body = make("div", {});
     const all = range(model.pieces.length);
+    const turn = (by) => make("button", {
+        type: "button",
+        onclick() {
+            state.page += by;
+            show();
+        },
+    }, say(by < 0 ? "words.before" : "words.after"));
+    const [back, on] = [turn(-1), turn(1)];
+    const place = make("span", { role: "status" });
     const show = () => {
         const wanted = state.text.replaceAll(" ", "▁");
         const found = all.filter((id) => model.pieces[id].includes(wanted));
         const pages = Math.max(Math.ceil(found.length / PAGE), 1);
-        const turn = (key, by) => make("button", {
-            type: "button",
-            disabled: !(state.page + by in range(pages)),
-            onclick() {
-                state.page += by;
-                show();
-            },
-        }, say(key));
         const ids = found.slice(state.page * PAGE, (state.page + 1) * PAGE);
         const list = chips(null, ids.map((id) => model.pieces[id]), { under: (i) => make("small", {}, ids[i]) });
+        back.disabled = state.page === 0;
+        on.disabled = state.page === pages - 1;
+        place.textContent = say("words.page", { page: state.page + 1, pages });
         body.replaceChildren(
             factList([
                 [say("words.size"), number("words.size", all.length, 0)],
                 [say("words.found"), number("words.found", found.length, 0)],
             ]),
-            scrolling(say("words.vocabulary"), list),
-            make("div", { class: "turn" }, turn("words.before", -1),
-                make("span", {}, say("words.page", { page: state.page + 1, pages })), turn("words.after", 1)));
+            scrolling(say("words.vocabulary"), list));
     };
     const search = field(say("words.search"), "", (text) => {
         Object.assign(state, { text, page: 0 });
         show();
     });
     show();
-    return { element: make("div", { class: "vocabulary" }, controls(search.element), body) };
+    const pages = make("div", { class: "turn" }, back, place, on);
+    return { element: make("div", { class: "vocabulary" }, controls(search.element), body, pages) };
 }
 
 // ---- one-hot ------------------------------------------------------------------------------------------------------
@@ -187,7 +190,7 @@ function oneHot({ model, say }) {
         const result = matrix("words.embedding", [of(product)], { caption: say("words.xW"), columns: names, limit });
         for (const part of [one, rows]) part.querySelectorAll("tbody tr")[id - top].classList.add("picked");
         return [
-            make("div", { class: "product" }, one, rows, make("span", {}), result),
+            make("div", { class: "onehot" }, one, rows, make("span", {}), result),
             factList([
                 [say("words.zeros"), number("words.zeros", x.filter((value) => value === 0).length, 0)],
                 [say("words.products"), number("words.products", W.length * width, 0)],
@@ -230,8 +233,14 @@ function near({ model, say }) {
         const similar = W.map((row, other) => dot(row, W[id]) / (lengths[other] * lengths[id] || 1));
         const found = range(W.length).filter((other) => other !== id)
             .sort((a, b) => similar[b] - similar[a]).slice(0, NEAR);
-        const go = (other) =>
-            make("button", { type: "button", class: "token", onclick: () => show(other) }, model.pieces[other]);
+        const go = (other) => make("button", {
+            type: "button",
+            class: "token",
+            onclick() {
+                show(other);
+                picked.body.querySelector("button").focus(); // the one that had it is gone
+            },
+        }, model.pieces[other]);
         const caption = make("span", {}, say("words.near"), " ", word("words.near.token", model.pieces[id]));
         const cells = found.map((other, i) => [
             make("span", { "data-live": `words.near.${i}` }, go(other)),
@@ -360,13 +369,15 @@ function map({ model, say }) {
 
 /** Points with names, the same scale on both axes. A name is put where it hides no other, if there is room. */
 function scatter(label, points) {
-    const [width, height, edge] = [640, 420, 40];
+    const width = Math.min(640, document.documentElement.clientWidth - 32); // one unit is one pixel
+    const [most, edge] = [420, 36];
     const ranges = ["x", "y"].map((axis) => {
         const values = points.map((point) => point[axis]);
         return [Math.min(...values), Math.max(...values)];
     });
     const [[left, right], [low, high]] = ranges;
-    const unit = Math.min((width - 4 * edge) / (right - left || 1), (height - 2 * edge) / (high - low || 1));
+    const unit = Math.min((width - 2 * edge) / (right - left || 1), (most - 2 * edge) / (high - low || 1));
+    const height = Math.ceil(unit * (high - low)) + 2 * edge;
     const across = (x) => width / 2 + unit * (x - (left + right) / 2);
     const up = (y) => height / 2 - unit * (y - (low + high) / 2);
     const taken = points.map(({ x, y }) => ({ x: across(x) - 5, y: up(y) + 4, wide: 10 })); // by dots and names
@@ -377,12 +388,14 @@ function scatter(label, points) {
         const at = [across(x), up(y)];
         const spots = [[8, 4], [-8 - wide, 4], [-wide / 2, -11], [-wide / 2, 19], [8, -11], [8, 19]]
             .map(([dx, dy]) => ({ x: at[0] + dx, y: at[1] + dy, wide }));
+        const out = (a) => a.x < 0 || a.x + a.wide > width;
         const hides = (a) => taken.some((b) => a.x < b.x + b.wide && b.x < a.x + a.wide && Math.abs(a.y - b.y) < 14);
-        const spot = spots.find((one) => !hides(one)) ?? spots[0];
+        const spot = spots.find((one) => !out(one) && !hides(one)) ?? spots.find((one) => !out(one)) ?? spots[0];
         taken.push(spot);
         return draw("text", { x: spot.x.toFixed(1), y: spot.y.toFixed(1) }, text);
     });
-    const frame = { class: "chart map", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label };
+    const style = { "min-width": 0, "max-width": `${width}px` };
+    const frame = { class: "chart map", style, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label };
     return scrolling(label, draw("svg", frame,
         draw("line", { class: "rule", x1: 0, x2: width, y1: up(0), y2: up(0) }),
         draw("line", { class: "rule", x1: across(0), x2: across(0), y1: 0, y2: height }), dots, names));
