@@ -162,7 +162,7 @@ def numbers(reference: Reference, sentence: str, *, changed: bool) -> Found:
     logits = plain[stack, layer]["logits"][head, query]
     hidden = np.where(logits > -math.inf, 0, -math.inf)
     found |= grid("term", [*(rows + hidden), rows.sum(0) + hidden, logits])
-    (short,) = tokenizer.encode_source(["She sleeps."])
+    short = min(source, *tokenizer.encode_source(["She sleeps."]), key=len)
     found |= grid("padded", reference.run(short, [])[1]["encoder", 0]["weights"][0])
     masked = plain["decoder", 0]["logits"][0]
     found |= grid("mask_on.logits", masked)

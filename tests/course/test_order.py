@@ -15,7 +15,7 @@ from torch import Tensor
 from dragoman import Translator
 from dragoman.course import MODEL
 from dragoman.models.layers.positions import IndexPositions, sinusoidal
-from tests.course.reading import SENTENCES, assert_equal, chapter, live, opened
+from tests.course.reading import SENTENCES, assert_equal, chapter, each_input, live, opened
 
 Values = dict[str, float | str]
 PLACES = sinusoidal(256, 64)
@@ -144,10 +144,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("order")
 
 
-def test_every_live_number_is_pytorchs(browser: Any, folder: Path) -> None:
+@each_input
+def test_every_live_number_is_pytorchs(browser: Any, folder: Path, sentences: tuple[str, ...]) -> None:
     reference = Reference()
     with opened(browser, folder) as page:
-        for sentence in SENTENCES[::2]:
+        for sentence in sentences:
             chapter(page, "order", sentence)
             shown = live(page, "order")
             texts = broken(reference, sentence)

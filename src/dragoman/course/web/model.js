@@ -85,8 +85,7 @@ export class CourseModel {
     }
 
     /** Greedy search with changes to the model. `pick` chooses from the log-probabilities of a step. */
-    async decode(source, { changes = [], pick = best } = {}) {
-        const most = source.length + 20;
+    async decode(source, { changes = [], pick = best, most = source.length + 20 } = {}) {
         if (!changes.length && pick === best) {
             const [[found]] = await this.translator.search([source], { beam: 1, nBest: 1, maxTokens: most });
             return found.ids;
