@@ -17,7 +17,7 @@ from dragoman.course import page
 @pytest.fixture(autouse=True)
 def _light(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page that needs no engine."""
-    monkeypatch.setattr(page, "course", lambda language: f"<p>{language}")
+    monkeypatch.setattr(page, "course_page", lambda language: f"<p>{language}")
 
 
 def test_it_writes_a_page_or_a_notebook(tmp_path: Path) -> None:

@@ -9,13 +9,35 @@ from typing import Any
 
 import pytest
 
-from dragoman.course.page import course
+from dragoman.course.page import course_page
 from dragoman.translation.native.web.wasm import engine_wasm
 
 SENTENCES = (
     "The old farmer gets up early every day.",
     "Yesterday my sister bought an expensive red dress.",
     "Peter stayed at home because he was sick.",
+    "I know the woman who lives in Vienna.",
+    "The children do not want to tidy up the kitchen.",
+    "If it rains, we will drive to the station.",
+    "A dog sleeps.",
+    "She sleeps.",
+    "My brother and my father work in Berlin.",
+    "Where do you live?",
+    "The beautiful red winter coat costs 38 euros.",
+    "Did the teacher see the small house?",
+    "We have never read this book.",
+    "The doctor thinks that the girl is tired.",
+    "a",
+    "Hello",
+    "dog dog dog dog",
+    "THE CAT SEES THE MOUSE!",
+    "Zebras gossip about λ and Žižek.",
+    "He gave the boy a book, a car key and two old letters, and went to the station with his brother.",
+)
+# Two inputs in every run, all of them in the slow ones.
+each_input = pytest.mark.parametrize(
+    "sentences",
+    [pytest.param(SENTENCES[:2], id="two"), pytest.param(SENTENCES, id="all", marks=pytest.mark.slow)],
 )
 
 
@@ -28,7 +50,7 @@ def opened(browser: Any, folder: Path, language: str = "en", **options: Any) -> 
         pytest.skip(str(error))
     path = folder / f"course-{language}.html"
     if not path.exists():
-        path.write_text(course(language), encoding="utf-8")
+        path.write_text(course_page(language), encoding="utf-8")
     options = {
         "viewport": {"width": 1280, "height": 20_000},
         **options,

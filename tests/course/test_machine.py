@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from dragoman import Translator
 from dragoman.course import MODEL
-from tests.course.reading import SENTENCES, assert_equal, chapter, live, opened
+from tests.course.reading import assert_equal, chapter, each_input, live, opened
 
 LAYERS = {
     "encoder": ("attention", "feed_forward"),
@@ -197,9 +197,12 @@ def numbers(reference: Reference, sentence: str) -> dict[str, float | str]:
     return found
 
 
-def test_every_live_number_is_pytorchs(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+@each_input
+def test_every_live_number_is_pytorchs(
+    browser: Any, tmp_path_factory: pytest.TempPathFactory, sentences: tuple[str, ...]
+) -> None:
     reference = Reference()
     with opened(browser, tmp_path_factory.mktemp("machine")) as page:
-        for sentence in SENTENCES:
+        for sentence in sentences:
             chapter(page, "machine", sentence)
             assert_equal(live(page, "machine"), numbers(reference, sentence), "machine.")

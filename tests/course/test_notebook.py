@@ -9,10 +9,10 @@ import nbformat
 import pytest
 
 from dragoman.course.notebook import notebook
-from dragoman.course.texts import CHAPTERS, chapter, languages
+from dragoman.course.texts import CHAPTERS, chapter, course_languages
 
 
-@pytest.mark.parametrize("language", languages())
+@pytest.mark.parametrize("language", course_languages())
 def test_the_notebook_has_every_snippet_in_order(language: str) -> None:
     table: dict[str, Any] = json.loads(notebook(language))
     nbformat.validate(table)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from dragoman.course.texts import CHAPTERS, languages
+from dragoman.course.texts import CHAPTERS, course_languages
 from dragoman.course.texts import chapter as text_of
 from tests.course.reading import SENTENCES, chapter, live, opened
 
-LANGUAGES = languages()
+LANGUAGES = course_languages()
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman import Translator
 from dragoman.course import MODEL
-from tests.course.reading import SENTENCES, assert_equal, chapter, live, opened
+from tests.course.reading import assert_equal, chapter, each_input, live, opened
 
 
 def numbers(translator: Translator, sentence: str) -> dict[str, float | str]:
@@ -34,10 +34,13 @@ def numbers(translator: Translator, sentence: str) -> dict[str, float | str]:
     return found
 
 
-def test_every_live_number_is_pythons(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+@each_input
+def test_every_live_number_is_pythons(
+    browser: Any, tmp_path_factory: pytest.TempPathFactory, sentences: tuple[str, ...]
+) -> None:
     translator = Translator.load(MODEL, dtype="float32")
     with opened(browser, tmp_path_factory.mktemp("since")) as page:
-        for sentence in SENTENCES:
+        for sentence in sentences:
             chapter(page, "since", sentence)
             assert_equal(live(page, "since"), numbers(translator, sentence), "since.")
             page.click("#since .widget[data-widget='since.measured'] button")

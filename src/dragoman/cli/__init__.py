@@ -55,7 +55,7 @@ COMMANDS = {
         "train.ladder", "ladder", "Train several recipes within one budget, and compare them."
     ),
     "import": _Command("model.interop", "import_model", "Import a model of Hugging Face or Marian."),
-    "export": _Command("model.interop", "export_model", "Export a model to another program."),
+    "export": _Command("model.interop", "export_model", "Export a model to another program, or to a page."),
     "config": _Command("train.config", "config", "Print the options of a recipe with their descriptions."),
     "doctor": _Command("bench", "doctor", "Check this machine and suggest changes."),
     "memory": _Command("model.memory", "memory", "Keep translations, find them again, and exchange them."),

@@ -30,15 +30,15 @@ def course(
       dragoman course -o course.ipynb
     """
     from dragoman.course.notebook import notebook
-    from dragoman.course.page import course as page
+    from dragoman.course.page import course_page
 
     if output is None:
-        return _serve(page(language).encode(), port, quiet)
+        return _serve(course_page(language).encode(), port, quiet)
     if output.suffix not in (".html", ".ipynb"):
         raise ConfigError(f"{output}: unknown format", hint="name it *.html, or *.ipynb for a notebook")
     from dragoman.base.files import write_whole
 
-    write_whole(output, page(language) if output.suffix == ".html" else notebook(language))
+    write_whole(output, course_page(language) if output.suffix == ".html" else notebook(language))
     tell(f"wrote {output}", quiet=quiet)
 
 

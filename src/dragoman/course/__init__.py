@@ -14,7 +14,3 @@ def recorded_runs() -> dict[str, Any]:
     """Return the recorded runs by entry. The top of recipes/course/record.py describes them."""
     runs: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
     return runs
-
-
-def model_folder() -> Path:
-    return MODEL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from dragoman.base.html.document import PACKAGE, bundled, document, inert, packed
+from dragoman.base.html.document import PACKAGE, bundled, deflated, document, inert
 from dragoman.course import MODEL, recorded_runs
 from dragoman.course.texts import CHAPTERS, chapter, labels
 from dragoman.translation.native.web.wasm import engine_wasm
@@ -12,7 +12,7 @@ from dragoman.translation.native.web.wasm import engine_wasm
 _STYLES = ("inspection/views/page/style.css", "course/web/style.css")
 
 
-def course(language: str = "en") -> str:
+def course_page(language: str = "en") -> str:
     """Return the course in a language. Raises ConfigError for an unknown one, or without engine.wasm."""
     words = labels(language)
     texts = [chapter(name, language) for name in ("index", *CHAPTERS)]
@@ -25,8 +25,8 @@ def course(language: str = "en") -> str:
         "labels": inert(words),
         "recorded": inert(recorded_runs()),
         "files": inert({name: f"file-{i}" for i, name in enumerate(files)}),
-        **{f"file-{i}": packed(content) for i, content in enumerate(files.values())},
-        "engine": packed(engine_wasm().read_bytes()),
+        **{f"file-{i}": deflated(content) for i, content in enumerate(files.values())},
+        "engine": deflated(engine_wasm().read_bytes()),
     }
     return document(
         title=words["title"],

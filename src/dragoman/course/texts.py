@@ -52,7 +52,7 @@ class Chapter:
     snippets: tuple[Snippet, ...]
 
 
-def languages() -> list[str]:
+def course_languages() -> list[str]:
     """Return the languages of the course: en first."""
     return sorted(
         (path.name for path in _TEXTS.iterdir() if path.is_dir()), key=lambda code: (code != "en", code)
@@ -87,9 +87,9 @@ def chapter(name: str, language: str = "en") -> Chapter:
 
 
 def _read(language: str, name: str) -> str:
-    if language not in languages():
+    if language not in course_languages():
         raise ConfigError(
-            f"the course is not in {language!r}", hint=f"choose one of {', '.join(languages())}"
+            f"the course is not in {language!r}", hint=f"choose one of {', '.join(course_languages())}"
         )
     return (_TEXTS / language / name).read_text(encoding="utf-8")
 

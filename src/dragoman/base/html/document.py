@@ -108,7 +108,7 @@ def inert(data: Any) -> str:
     return text
 
 
-def packed(data: bytes) -> str:
+def deflated(data: bytes) -> str:
     """Return bytes as text, for `unpacked` of `translation/native/web/packed.js`."""
     return base64.b64encode(zlib.compress(data, 9)).decode()
 

@@ -14,6 +14,7 @@ import { since } from "./since.js";
 import { words } from "./words.js";
 
 const WIDGETS = { ...words, ...order, ...attention, ...machine, ...since };
+const LONGEST = 60; // tokens of a sentence: some widgets take a time that grows with their cube
 const FIRST = "The old farmer gets up early every day.";
 
 const texts = JSON.parse(by("labels").textContent);
@@ -122,7 +123,8 @@ function show() {
 function start(model) {
     const recorded = JSON.parse(by("recorded").textContent);
     const field = by("sentence");
-    const shown = new Map(); // the boxes of widgets that have been in view, each with its `update`
+    const widgets = new Map(); // {update, run} of each box that has been in view; `run` is the one that it shows
+    const inView = new Set();
     let run = null;
     let working = 0;
     let newest = 0;
@@ -151,32 +153,43 @@ function start(model) {
         document.body.dataset.ready = run.source.text;
     }
 
-    function build(box) {
-        const { widget, options } = box.dataset;
-        if (!(widget in WIDGETS)) throw new Error(`no widget ${widget}`);
-        const { element, update } = WIDGETS[widget]({ model, say, recorded, options: JSON.parse(options), sentence });
-        box.replaceChildren(element);
-        shown.set(box, update);
-        return run && update?.(run);
+    /** Let a widget show the current run. It is built when it first comes into view. */
+    function refresh(box) {
+        if (!widgets.has(box)) {
+            const { widget, options } = box.dataset;
+            if (!(widget in WIDGETS)) throw new Error(`no widget ${widget}`);
+            const made = WIDGETS[widget]({ model, say, recorded, options: JSON.parse(options), sentence });
+            box.replaceChildren(made.element);
+            widgets.set(box, { update: made.update ?? (() => {}), run: null });
+        }
+        const own = widgets.get(box);
+        if (own.run === run) return;
+        own.run = run;
+        return own.update(run);
     }
 
     async function renew() {
         const number = ++newest;
         if (!sentence.text) return;
+        const ids = await model.translator.encode(sentence.text);
+        if (ids.length > LONGEST) {
+            by("translation").textContent = say("long", { most: LONGEST });
+            return;
+        }
         const next = await model.run(sentence.text);
         if (number !== newest) return; // the reader types on
         run = next;
         by("translation").textContent = run.target.text;
-        await Promise.all([...shown.values()].map((update) => update?.(run)));
+        await Promise.all([...inView].map(refresh));
     }
 
-    const watch = new IntersectionObserver(
-        (entries) => {
-            for (const { target, isIntersecting } of entries)
-                if (isIntersecting && !shown.has(target)) track(() => build(target));
-        },
-        { rootMargin: "50% 0px" },
-    );
+    const seen = (entries) => {
+        for (const { target, isIntersecting } of entries) {
+            inView[isIntersecting ? "add" : "delete"](target);
+            if (isIntersecting) track(() => refresh(target));
+        }
+    };
+    const watch = new IntersectionObserver(seen, { rootMargin: "50% 0px" });
     document.querySelectorAll(".widget").forEach((box) => watch.observe(box));
     field.addEventListener("input", () => track(renew));
     by("ask").addEventListener("submit", (event) => event.preventDefault());

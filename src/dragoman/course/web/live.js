@@ -58,6 +58,7 @@ export function matrix(key, values, { caption, rows, columns, decimals = 2, limi
 function colour(cell, value, { shades, shade }) {
     const at = 3 * shade(value);
     const [r, g, b] = shades.subarray(at, at + 3);
+    const luminance = (0.2126 * r ** 2.2 + 0.7152 * g ** 2.2 + 0.0722 * b ** 2.2) / 255 ** 2.2; // as WCAG has it
     cell.style.setProperty("background-color", `rgb(${r} ${g} ${b})`);
-    cell.style.setProperty("color", 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#16161a" : "#ffffff");
+    cell.style.setProperty("color", luminance > 0.179 ? "#000000" : "#ffffff");
 }

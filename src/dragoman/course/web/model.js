@@ -20,6 +20,7 @@ class Run {
 
 export class CourseModel {
     #tensors = {};
+    #embedding;
 
     /** `files` are those of a model folder by name. `progress` gets {stage, share}. */
     static async open(files, wasm, progress) {
@@ -53,6 +54,11 @@ export class CourseModel {
         );
     }
 
+    /** The matrix of embeddings, a row for each token. Both sides and the output share it. */
+    get embedding() {
+        return (this.#embedding ??= this.weight("target_embedding.weight"));
+    }
+
     /** Translate a sentence, or take `target` as its translation, and compute all of it. */
     async run(text, { changes = [], target = null } = {}) {
         const ids = await this.translator.encode(text);
@@ -80,7 +86,11 @@ export class CourseModel {
 
     /** Greedy search with changes to the model. `pick` chooses from the log-probabilities of a step. */
     async decode(source, { changes = [], pick = best, most = source.length + 20 } = {}) {
-        const target = [];
+        if (!changes.length && pick === best) {
+            const [[found]] = await this.translator.search([source], { beam: 1, nBest: 1, maxTokens: most });
+            return found.ids;
+        }
+        const target = []; // the engine searches with some changes only
         while (target.length < most) {
             const id = pick(await this.next(source, target, changes));
             if (id === this.shape.end_id) break;

@@ -9,7 +9,7 @@ import { beside, controls, factList, heading, hint, numbers, paragraph, roving, 
 import { draw, make, scrolling } from "./dom.js";
 import { allShown, fitsBeside, heatMap, matrixTable } from "./matrix.js";
 
-const BASES = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000];
+export const BASES = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000];
 const WIDTHS = [4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
 const LENGTHS = Array.from({ length: 64 }, (_, i) => 4 * i + 4);
 const SHIFTS = Array.from({ length: 65 }, (_, i) => i - 32);
@@ -103,7 +103,7 @@ function similarityPart(name, what, rows, work) {
 }
 
 /** Cosine of the angle between every two rows. */
-function cosines(values, length, width) {
+export function cosines(values, length, width) {
     const row = (r) => values.subarray(r * width, (r + 1) * width);
     const dot = (a, b) => {
         let sum = 0;
@@ -128,12 +128,12 @@ function biasChart({ name, first }, { rows, columns, values }) {
 }
 
 /** The angle by which a ring turns from one position to the next, for each pair of dimensions. */
-function ratesOf({ width, base }) {
+export function ratesOf({ width, base }) {
     return Array.from({ length: Math.ceil(width / 2) }, (_, i) => base ** ((-2 * i) / width));
 }
 
 /** The formula, sines and cosines interleaved. */
-function sinusoids({ width, length, base }) {
+export function sinusoids({ width, length, base }) {
     const rates = ratesOf({ width, base });
     const values = new Float64Array(length * width);
     for (let position = 0; position < length; position++) {
@@ -261,28 +261,39 @@ function positionControls(state, update) {
 
 function ringOf(state, i, update) {
     const rate = ratesOf(state)[i];
-    const hand = draw("line", { x1: 0, y1: 0 });
-    const [now, then] = [draw("circle", { r: 4.5, class: "now" }), draw("circle", { r: 4.5, class: "then" })];
+    const then = draw("circle", { r: 4.5, class: "then" });
+    const { svg, point } = dial(`ring ${i}`, then);
     const element = make("button", { type: "button", "data-ring": i, onclick() {
         state.ring = i;
         update();
     } },
-    draw("svg", { viewBox: "-32 -32 64 64", role: "img", "aria-label": `ring ${i}` },
-        draw("circle", { r: 25, class: "track" }), hand, then, now),
+    svg,
     make("span", {}, `i = ${i}`), make("small", {}, `turns in ${asCount((2 * Math.PI) / rate)}`));
     const turn = () => {
         element.setAttribute("aria-pressed", String(state.ring === i));
-        put(now, state.position * rate);
+        point(state.position * rate);
         put(then, (state.position + state.shift) * rate);
+    };
+    return { element, turn };
+}
+
+/** A ring with a hand. `point` turns it to an angle. */
+export function dial(label, ...behind) {
+    const hand = draw("line", { x1: 0, y1: 0 });
+    const now = draw("circle", { r: 4.5, class: "now" });
+    const svg = draw("svg", { viewBox: "-32 -32 64 64", role: "img", "aria-label": label },
+        draw("circle", { r: 25, class: "track" }), hand, behind, now);
+    const point = (angle) => {
+        put(now, angle);
         hand.setAttribute("x2", now.getAttribute("cx"));
         hand.setAttribute("y2", now.getAttribute("cy"));
     };
-    return { element, turn };
+    return { svg, point };
+}
 
-    function put(point, angle) {
-        point.setAttribute("cx", (25 * Math.cos(angle)).toFixed(2));
-        point.setAttribute("cy", (-25 * Math.sin(angle)).toFixed(2)); // up is positive
-    }
+function put(point, angle) {
+    point.setAttribute("cx", (25 * Math.cos(angle)).toFixed(2));
+    point.setAttribute("cy", (-25 * Math.sin(angle)).toFixed(2)); // up is positive
 }
 
 /** (cos, sin) of an angle, and the rotation of such a pair. */

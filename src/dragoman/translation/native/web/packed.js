@@ -9,10 +9,17 @@ export async function unpacked(id, progress = () => {}) {
     element.remove();
     const parts = [];
     for (let at = 0; at < text.length; at += PART) {
-        parts.push(Uint8Array.from(atob(text.slice(at, at + PART)), (letter) => letter.charCodeAt(0)));
+        parts.push(decoded(text.slice(at, at + PART)));
         progress(Math.min(1, (at + PART) / text.length));
         await new Promise((resolve) => setTimeout(resolve));
     }
     const inflated = new Blob(parts).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Uint8Array(await new Response(inflated).arrayBuffer());
+}
+
+function decoded(text) {
+    if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+    const letters = atob(text), bytes = new Uint8Array(letters.length);
+    for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
+    return bytes;
 }
