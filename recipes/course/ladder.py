@@ -25,7 +25,7 @@ _GRU: Table = {"cell": "gru", "layers": 1}
 SYSTEMS: dict[str, tuple[type[Any], Table]] = {
     "LSTM": (RecurrentConfig, {"layers": 1, "d_model": 100, "bidirectional": False, "reverse_source": True}),
     "GRU": (RecurrentConfig, _GRU | {"d_model": 108, "bidirectional": False, "reverse_source": True}),
-    "GRU with attention": (RecurrentConfig, _GRU | {"d_model": 104, "attention": "additive"}),
+    "GRU with attention": (RecurrentConfig, _GRU | {"d_model": 104, "attention": "general"}),
     "convolutional": (ConvolutionalConfig, {"d_model": 56, "encoder_layers": 3, "decoder_layers": 3}),
     "Transformer": (TransformerConfig, {"norm": "pre"}),
 }
