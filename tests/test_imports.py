@@ -39,6 +39,7 @@ FLOORS = {
     "models.folder": 5,
     "translation.native": 6,
     "interop": 6,
+    "interop.html": 7,
     "inspection": 6,
     "training": 6,
     "translation": 7,

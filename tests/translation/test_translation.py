@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -54,6 +55,19 @@ def test_a_line_break_that_the_model_spells_does_not_break_the_line(model: Histo
     translator = translator_of(model)
     translator.tokenizer = cast(Any, Breaking())
     assert translator("abc") == "one two  three"
+
+
+def test_a_translation_shows_itself_in_a_notebook(translator: Translator) -> None:
+    one = translator.translate(["abc"], beam=3, n_best=3)[0]
+    shown = one._repr_html_()
+    chances = [math.exp(logp) for logp in one.token_logp[:-1]]
+    assert re.findall(r'title="([\d.]+)%"', shown) == [f"{100 * chance:.1f}" for chance in chances]
+    assert re.findall(r"<li>(.*?) <small>", shown) == [other.text for other in one.alternatives]
+    hostile = replace(one, source="<i>", text="<b>", tokens=("<b>",), token_logp=(-1.0, -0.5))
+    assert "<i>" not in hostile._repr_html_()
+    assert "<b>" not in hostile._repr_html_()
+    remembered = replace(one, tokens=(), token_logp=())
+    assert one.text in remembered._repr_html_()
 
 
 # Risk

@@ -99,6 +99,15 @@ def check_new(path: str | Path) -> None:
 
 
 @contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """Yield a file that becomes `path`. Raises ConfigError if something is there, even a dead link."""
+    if os.path.lexists(path):
+        raise ConfigError(f"{path}: exists already", hint="choose another file with -o")
+    with replacing(path) as part:
+        yield part
+
+
+@contextmanager
 def new_folder(path: str | Path) -> Iterator[Path]:
     """Yield an empty temporary folder next to `path`. On success it becomes `path`; on failure it is deleted.
 

@@ -49,12 +49,13 @@ COMMANDS = {
     "score": _Command("evaluate.score", "score", "Score translations of any system."),
     "inspect": _Command("inspect", "inspect", "See how a translation came about, in one offline page."),
     "positions": _Command("inspect", "positions", "See the sinusoidal positions, without a model."),
+    "course": _Command("course", "course", "Learn how the Transformer works, on a page with a live model."),
     "studio": _Command("serve", "studio", "Watch training runs on a page."),
     "ladder": _Command(
         "train.ladder", "ladder", "Train several recipes within one budget, and compare them."
     ),
     "import": _Command("model.interop", "import_model", "Import a model of Hugging Face or Marian."),
-    "export": _Command("model.interop", "export_model", "Export a model to another program."),
+    "export": _Command("model.interop", "export_model", "Export a model to another program, or to a page."),
     "config": _Command("train.config", "config", "Print the options of a recipe with their descriptions."),
     "doctor": _Command("bench", "doctor", "Check this machine and suggest changes."),
     "memory": _Command("model.memory", "memory", "Keep translations, find them again, and exchange them."),

@@ -1,4 +1,4 @@
-"""The course: the model that its page translates with, and runs recorded in advance."""
+"""A course on the Transformer in five chapters, as a page with a live model."""
 
 from __future__ import annotations
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.files import new_folder, replacing
+from dragoman.base.files import new_file, new_folder
 from dragoman.interop.formats import FORMATS, ExportFormat
 from dragoman.interop.verify import Agreement
 from dragoman.models.folder.bundle import Bundle
@@ -51,7 +49,7 @@ def export_model(
             hint="leave it out; CTranslate2 and Argos packages have quantized weights",
         )
     unverified = form.missing if verified else "--no-verify"
-    with _new_file(output) if form.suffix else new_folder(output) as part:
+    with new_file(output) if form.suffix else new_folder(output) as part:
         form.write(bundle, part, quantization)
         comparison = None if unverified else form.verify(bundle, part, lines)
         notes = form.notes(bundle)
@@ -60,12 +58,3 @@ def export_model(
             "Only dragoman makes sure that a translation has each placeholder of its source (⟦1⟧, ...) once.",
         )
     return Exported(program=form.program, comparison=comparison, unverified=unverified, notes=notes)
-
-
-@contextmanager
-def _new_file(path: Path) -> Iterator[Path]:
-    """Yield a file that becomes `path`. Raises ConfigError if something is there, even a dead link."""
-    if os.path.lexists(path):
-        raise ConfigError(f"{path}: exists already", hint="choose another file with -o")
-    with replacing(path) as part:
-        yield part

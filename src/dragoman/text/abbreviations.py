@@ -74,6 +74,11 @@ def hide_abbreviations(line: str, code: str) -> str:
     return _GERMAN_NEXT.sub(lambda found: found[0][:-1] + "A", line) if code == "de" else line
 
 
+def titles_and_abbreviations(code: str) -> tuple[str, str]:
+    """Return patterns of titles without their full stop, and of other abbreviations with it."""
+    return _TITLES.get(code, _TITLES[""]), _ABBREVIATIONS.get(code, "(?!)")
+
+
 @cache
 def _patterns(code: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Words that are no abbreviations, and abbreviations."""

@@ -92,6 +92,11 @@ class Metrics:
             if row["kind"] == "valid"
         ]
 
+    def losses(self) -> list[tuple[int, float]]:
+        """The update and the training loss of each report, in nats a token without label smoothing."""
+        rows = [row for row in self._rows() if row["kind"] == "train"]
+        return [(row["step"], row["nll"]) for row in rows if row.get("nll") is not None]
+
     def _rows(self) -> Iterator[dict[str, Any]]:
         """The lines of the file, except one that a crash has cut short."""
         for line in self.path.read_bytes().splitlines() if self.path.exists() else ():

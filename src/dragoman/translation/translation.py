@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp
 from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError
@@ -41,6 +42,24 @@ class Translation:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        """Return the translation for a notebook: how probable each token is, and the alternatives."""
+        from html import escape
+
+        chances = [min(exp(logp), 1.0) for logp in self.token_logp[: len(self.tokens)]]
+        pieces = "".join(
+            f'<span title="{chance:.1%}" style="border-bottom: 3px solid rgb(0 114 178 / {chance:.2f})">'
+            f"{escape(piece.replace('▁', ' '))}</span>"
+            for piece, chance in zip(self.tokens, chances, strict=False)
+        )
+        shown = pieces if len(chances) == len(self.tokens) > 0 else escape(self.text)
+        others = [f"<li>{escape(one.text)} <small>{one.score:.3f}</small></li>" for one in self.alternatives]
+        return (
+            f'<div dir="auto">{escape(self.source)}</div>'
+            f'<div dir="auto" style="font-size: 1.2em">{shown}</div><small>score {self.score:.3f}</small>'
+            + (f"<ul>{''.join(others)}</ul>" if others else "")
+        )
 
     @property
     def lacking(self) -> bool:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from pathlib import Path
 
 import pytest
@@ -127,3 +129,13 @@ def test_a_folder_of_someone_else_gets_no_lock(tmp_path: Path) -> None:
         folder.lock_if_ours()
 
     assert not list((tmp_path / "checkpoints").iterdir())
+
+
+def test_a_run_shows_its_loss_in_a_notebook(tmp_path: Path) -> None:
+    picture = RunFolder(SAVED)._repr_html_()
+    drawn = base64.b64decode(re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', picture)[0]).decode()
+    assert 'alt="Loss of ' in picture
+    for name in ("training", "validation", "updates", "nats a token"):
+        assert name in drawn
+    assert "nothing measured yet" in RunFolder(tmp_path / "<new>")._repr_html_()
+    assert "<new>" not in RunFolder(tmp_path / "<new>")._repr_html_()

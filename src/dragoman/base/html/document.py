@@ -16,6 +16,7 @@ import hashlib
 import html
 import json
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -105,6 +106,11 @@ def inert(data: Any) -> str:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
+
+
+def deflated(data: bytes) -> str:
+    """Return bytes as text, for `unpacked` of `translation/native/web/packed.js`."""
+    return base64.b64encode(zlib.compress(data, 9)).decode()
 
 
 def _digest(text: str) -> str:

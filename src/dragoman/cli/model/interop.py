@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.cli.options import Flag, Model, NoVerify, Quiet, VerifyOn
+from dragoman.cli.options import Flag, NoVerify, Quiet, VerifyOn
 from dragoman.cli.outcome import tell, waiting, warn
 from dragoman.interop.formats import FORMATS, ExportFormat
 
@@ -95,12 +95,19 @@ def lines_to_verify(path: str | None, *, no_verify: bool) -> list[str]:
 
 
 def export_model(
-    model: Model,
-    to: Annotated[str, Flag(f"The format: {', '.join(FORMATS)}.", metavar="FORMAT")],
+    models: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="MODEL...", help="A model folder, or RUN@500; for html, one or more.", show_default=False
+        ),
+    ],
+    to: Annotated[str, Flag(f"The format: {', '.join([*FORMATS, 'html'])}.", metavar="FORMAT")],
     output: Annotated[
         Path,
         Flag(
-            "The new folder to write; for Argos, a new .argosmodel file.", flag="--output -o", metavar="PATH"
+            "The new folder to write; for Argos and html, a new .argosmodel or .html file.",
+            flag="--output -o",
+            metavar="PATH",
         ),
     ],
     quantization: Annotated[
@@ -111,11 +118,19 @@ def export_model(
             metavar="TYPE",
         ),
     ] = None,
+    views: Annotated[
+        str | None,
+        Flag(
+            "What html shows of a sentence: difference, translation, attention, beam, positions, terms, "
+            "complexity; or none. [default: all]",
+            metavar="NAME,...",
+        ),
+    ] = None,
     verify_on: VerifyOn = None,
     no_verify: NoVerify = False,
     quiet: Quiet = False,
 ) -> None:
-    """Export a model to another program.
+    """Export a model to another program, or to a page in one file that translates.
 
     Both programs translate the same lines, if the other one is installed, and the output is written only if
     they agree. A model that the format cannot hold is refused before anything is written.
@@ -124,7 +139,16 @@ def export_model(
       dragoman export runs/en-de --to ctranslate2 -o en-de-ct2 --quantization int8
       dragoman export runs/en-de --to argos -o en-de.argosmodel
       dragoman export runs/en-de --to onnx -o en-de-onnx
+      dragoman export runs/en-de runs/de-en --to html -o page.html
     """
+    if to.lower() == "html":
+        if option := "--quantization" if quantization else "--verify-on" if verify_on else "":
+            hint = "leave it out: a page has int8 weights, and dragoman's own engine"
+            raise ConfigError(f"{option} with --to html", hint=hint)
+        return _export_page(models, output, views, quiet=quiet)
+    if len(models) > 1 or views is not None:
+        what = "several models" if len(models) > 1 else "--views"
+        raise ConfigError(f"{what} with --to {to}", hint="only html can: --to html")
     target = _format(to)
     if (suffix := FORMATS[target].suffix) and output.suffix != suffix:
         raise ConfigError(f"{output}: not an {suffix} file", hint=f"write to {output}{suffix}")
@@ -133,7 +157,7 @@ def export_model(
 
     lines = lines_to_verify(verify_on, no_verify=no_verify)
     with waiting(f"exporting to {to}", shown=not quiet):
-        bundle = Translator.load(model, device="cpu", engine="pytorch").bundle
+        bundle = Translator.load(models[0], device="cpu", engine="pytorch").bundle
         done = exports.export_model(
             bundle, target, output, quantization=quantization, verified=not no_verify, lines=lines
         )
@@ -143,9 +167,20 @@ def export_model(
     tell(f"{output}: written", quiet=quiet)
 
 
+def _export_page(models: list[Path], output: Path, views: str | None, *, quiet: bool) -> None:
+    from dragoman.interop.html.page import VIEWS, export_page
+
+    if output.suffix != ".html":
+        raise ConfigError(f"{output}: not an .html file", hint=f"write to {output}.html")
+    names = VIEWS if views is None else () if views == "none" else tuple(views.split(","))
+    with waiting("exporting to html", shown=not quiet):
+        size = export_page(models, output, views=names)
+    tell(f"{output}: written, {size / 1e6:.1f} MB; open it in a browser", quiet=quiet)
+
+
 def _format(name: str) -> ExportFormat:
     """Return the format of that name, in any case. Raises ConfigError for an unknown one."""
     for known in FORMATS:
         if name.lower() == known:
             return known
-    raise ConfigError(f"--to {name}: unknown format", hint=f"choose {', '.join(FORMATS)}")
+    raise ConfigError(f"--to {name}: unknown format", hint=f"choose {', '.join([*FORMATS, 'html'])}")

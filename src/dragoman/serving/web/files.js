@@ -6,7 +6,7 @@ import { by, make } from "./dom.js";
 export class Files {
     #queue = Promise.resolve();
 
-    /** `pair()` returns the languages; `limit()` the bytes of a file; `unlock(why, again)` asks for a key. */
+    /** `pair()` returns the languages; `limit()` the bytes of a file, 0 if none are taken; `unlock(why, again)` asks for a key. */
     constructor({ pair, limit, unlock }) {
         Object.assign(this, { pair, limit, unlock });
         by("files-choose").addEventListener("click", () => by("files-input").click());
@@ -26,11 +26,12 @@ export class Files {
     #over(event, there) {
         if (![...event.dataTransfer.types].includes("Files")) return;
         event.preventDefault();
-        by("drop").hidden = !there;
+        by("drop").hidden = !there || !this.limit();
     }
 
     /** Translate files, one after the other. */
     add(files) {
+        if (!this.limit()) return;
         for (const file of files) {
             by("files").hidden = false;
             const [bar, state] = [make("progress", { max: 1, value: 0, "aria-label": `Sending ${file.name}` }), make("span", { class: "soft", role: "status" }, "Waiting")];

@@ -16,13 +16,13 @@ export class Languages {
         by("options").addEventListener("change", () => this.changed("options"));
     }
 
-    /** Offer the languages and models of the server. */
-    offer({ languages, models }, wanted = null) {
+    /** Offer the languages and models of the server. Without `detects` the source language has to be chosen. */
+    offer({ languages, models, detects = true }, wanted = null) {
         this.languages = languages;
         this.models = models;
         this.names = new Map(languages.map(({ code, name }) => [code, name]));
         const sources = languages.filter(({ targets }) => targets.length);
-        const offered = [["", "Detect"], ...sources.map(({ code, name }) => [code, name])];
+        const offered = [...(detects ? [["", "Detect"]] : []), ...sources.map(({ code, name }) => [code, name])];
         const [source, target] = wanted ?? this.#stored();
         fill(this.sourceSelect, offered, source);
         this.#offerTargets(target);

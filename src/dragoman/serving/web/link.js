@@ -4,11 +4,12 @@
 export function fromLink() {
     const fields = new URLSearchParams(location.hash.slice(1));
     const text = fields.get("text");
+    if (fields.has("how")) return null; // in a file, the address of the inspection of a sentence
     return text === null ? null : { source: fields.get("source") || null, target: fields.get("target"), text };
 }
 
 /** The address of the page with this text. */
 export function linkTo({ source, target, text }) {
     const fields = new URLSearchParams({ source: source ?? "", target, text });
-    return `${location.origin}${location.pathname}#${fields}`;
+    return `${location.href.replace(/[?#].*/, "")}#${fields}`; // a file has no origin
 }

@@ -59,6 +59,9 @@ async function start(signal) {
     server = answer;
     const link = fromLink();
     languages.offer(server, link && [link.source ?? "", link.target]);
+    if (server.limits.file_bytes) return;
+    by("files-choose").hidden = true;
+    panes.source.field.placeholder = "Type or paste text";
 }
 
 function say(failure, seconds) {
@@ -119,7 +122,9 @@ function showCurrent() {
     by("how").hidden = !(server?.how && sentence);
     const which = draft.sentences.length > 1 ? ` ${draft.sentences.indexOf(sentence) + 1}` : "";
     by("how").textContent = `Look inside sentence${which}`;
-    if (sentence && server?.how) by("how").href = `how#${new URLSearchParams(requestOf(sentence))}`;
+    if (!sentence || !server?.how) return;
+    by("how").href = `${server.how === true ? "how#" : server.how}${new URLSearchParams(requestOf(sentence))}`;
+    if (server.how !== true) by("how").removeAttribute("target"); // it is in this page
 }
 
 const focused = () => [panes.source.field, panes.target.field].includes(document.activeElement);
@@ -239,7 +244,7 @@ by("link").addEventListener("click", () => {
     history.replaceState(null, "", link);
     flash("link", navigator.clipboard.writeText(link));
 });
-addEventListener("hashchange", openLink);
+addEventListener("hashchange", ({ oldURL }) => oldURL.includes("#how&") || openLink());
 
 /** Say on a button that something is on the clipboard. */
 async function flash(id, written) {

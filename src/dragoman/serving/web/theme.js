@@ -17,9 +17,9 @@ export function startTheme() {
     if (["light", "dark"].includes(stored)) document.documentElement.dataset.theme = stored;
     label();
     system.addEventListener("change", label);
+    new MutationObserver(label).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     by("theme").addEventListener("click", () => {
         document.documentElement.dataset.theme = isDark() ? "light" : "dark";
         localStorage.setItem(STORED, document.documentElement.dataset.theme);
-        label();
     });
 }

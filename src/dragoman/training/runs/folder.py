@@ -11,6 +11,8 @@ checkpoints/     files that resuming needs, see `training/checkpoints/paths.py`
 from __future__ import annotations
 
 import filecmp
+from base64 import b64encode
+from html import escape
 from pathlib import Path
 from typing import Self
 
@@ -63,6 +65,20 @@ class RunFolder:
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
+
+    def _repr_html_(self) -> str:
+        """Return the loss of the run for a notebook, as a picture."""
+        from dragoman.base.html.charts import Curve, svg_file
+
+        valid = [(one.step, one.loss) for one in self.metrics.validations() if one.loss is not None]
+        curves = [Curve(name="training", points=self.metrics.losses())]
+        curves.append(Curve(name="validation", points=valid))
+        if not any(curve.points for curve in curves):
+            return f"<p>{escape(str(self.path))}: nothing measured yet</p>"
+        title = f"Loss of {self.path}"
+        picture = svg_file(curves, title=title, x="updates", y="nats a token")
+        data = b64encode(picture.encode()).decode()
+        return f'<img alt="{escape(title)}" width="760" src="data:image/svg+xml;base64,{data}">'
 
     @property
     def complete(self) -> bool:

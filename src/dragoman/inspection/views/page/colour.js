@@ -85,9 +85,9 @@ export function legend(scale) {
 /** A number with three significant digits. */
 export const asShort = (value) => String(Number(value.toPrecision(3)));
 
-/** Redraw every canvas, after the colour scheme changed or for printing. */
+/** Redraw what has colours of its own, after the colour scheme changed or for printing. */
 export function repaintAll() {
-    for (const canvas of document.querySelectorAll("canvas")) canvas.dispatchEvent(new Event("repaint"));
+    for (const one of document.querySelectorAll("canvas, table.matrix")) one.dispatchEvent(new Event("repaint"));
 }
 
 /** A button that switches between light and dark. The first choice is the system's. */
@@ -99,9 +99,9 @@ export function schemeButton() {
     };
     const button = make("button", { type: "button", class: "scheme", onclick() {
         document.documentElement.dataset.theme = scheme() === "dark" ? "light" : "dark";
-        changed();
     } });
     name();
+    new MutationObserver(changed).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
     return button;
 }

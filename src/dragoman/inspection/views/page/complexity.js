@@ -7,7 +7,7 @@ import { barCell, beside, controls, figureTable, hint, numbers, paragraph, slide
 import { make, scrolling } from "./dom.js";
 import { lineChart } from "./positions.js";
 
-const LAYERS = [
+export const LAYERS = [
     {
         name: "self-attention",
         cost: ["n² · d", ({ n, d }) => n * n * d],

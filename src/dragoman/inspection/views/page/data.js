@@ -3,8 +3,10 @@
 // An array arrives as base64 of zlib-deflated little-endian numbers. A trace may have millions of numbers, so they
 // keep their type, and `block` converts only the matrix that is shown.
 
-/** {shape, raw, scale} of an array in the file. The value of a number is raw * scale. */
-async function unpack({ shape, type, scale, data }) {
+/** {shape, raw, scale} of an array in the file. The value of a number is raw * scale. A page may compute it unpacked. */
+async function unpack(array) {
+    if (array.raw) return array;
+    const { shape, type, scale, data } = array;
     const letters = atob(data);
     const bytes = new Uint8Array(letters.length);
     for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);

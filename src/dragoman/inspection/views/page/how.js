@@ -3,7 +3,7 @@
 // The address may give source, target and text, in the query or after #. The page then moves them behind #, which
 // no server sees.
 
-import { headers } from "../web/api.js";
+import { ask } from "../web/api.js";
 import { changesPanel } from "./changes.js";
 import { schemeButton } from "./colour.js";
 import { readReport } from "./data.js";
@@ -16,34 +16,25 @@ async function openPage() {
     const title = make("header", {}, make("h1", {}, "How a translation comes about"),
         make("a", { href: "./" }, "Translate"), schemeButton());
     try {
-        const offer = await asked(await fetch("v1/how", { headers: headers() }));
+        const offer = await ask("v1/how");
+        if (offer.home) title.querySelector("a").href = offer.home;
         app.replaceChildren(title, ...workbench(offer));
     } catch (error) {
-        app.replaceChildren(title, paragraph(error.message));
+        const why = error.kind === "key" ? "The server asks for a key: enter it on the page for translating." : error.message;
+        app.replaceChildren(title, paragraph(why));
     }
 }
 
-/** The answer of the server as data. Throws an error with its message. */
-async function asked(response) {
-    const answer = await response.json().catch(() => ({}));
-    if (response.status === 401) throw new Error("The server asks for a key: enter it on the page for translating.");
-    if (!response.ok) throw new Error(answer.detail ?? `The server answers ${response.status}.`);
-    return answer;
-}
-
-function workbench({ models, limits }) {
-    const wish = wished();
+/** `start` is how the address of a sentence begins, `views` the names of the views that are shown. */
+function workbench({ models, limits, views, start = "#" }) {
     const pairs = make("select", { onchange: restart }, models.map((model, i) =>
         make("option", { value: i }, `${languageName(model.source)} → ${languageName(model.target)}`)));
-    const first = models.findIndex(({ source, target }) => source === wish.source && target === wish.target);
-    pairs.value = String(Math.max(0, first));
     const text = make("textarea", { rows: 2, maxlength: limits.characters, required: true, placeholder: "A sentence",
         onkeydown(event) {
             if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
             event.preventDefault();
             form.requestSubmit();
         } });
-    text.value = wish.text.slice(0, limits.characters);
     const form = make("form", { class: "ask", onsubmit(event) {
         event.preventDefault();
         restart();
@@ -66,7 +57,7 @@ function workbench({ models, limits }) {
         Object.entries(inLanguage(model.source, sentence)).forEach(([name, value]) =>
             (value ? text.setAttribute(name, value) : text.removeAttribute(name)));
         if (!sentence) return;
-        history.replaceState(null, "", `${location.pathname}#${new URLSearchParams(
+        history.replaceState(null, "", `${location.pathname}${start}${new URLSearchParams(
             { source: model.source, target: model.target, text: sentence })}`);
         changes = changesPanel(model, run);
         panel.replaceChildren(changes.element);
@@ -88,10 +79,7 @@ function workbench({ models, limits }) {
 
     async function answer(body, number, { show }) {
         try {
-            const response = await fetch("v1/how", {
-                method: "POST", headers: { ...headers(), "Content-Type": "application/json" }, body: JSON.stringify(body),
-            });
-            const report = await readReport(await asked(response));
+            const report = await readReport(await ask("v1/how", body));
             if (number !== newest) return;
             status.textContent = report.difference ? "" : "Change the run to see what that does.";
             show(report);
@@ -107,18 +95,28 @@ function workbench({ models, limits }) {
         const focused = document.activeElement?.id;
         current = viewsOf(report, (name) => {
             if (report.difference || name !== "translation") view = name;
-        });
+        }, views);
         const high = result.clientHeight;
         result.style.minHeight = `${high}px`; // so that the page does not jump
         result.replaceChildren(...current.elements);
-        const known = current.names.includes(view) ? view : "translation";
-        current.show(known);
+        current.show([view, "translation"].find((name) => current.names.includes(name)) ?? current.names[0]);
         result.style.minHeight = "";
         if (focused?.startsWith("tab-")) document.getElementById(focused)?.focus();
     }
 
+    /** Take the sentence and the languages from the address. */
+    function open() {
+        const wish = wished(start);
+        if (wish.text === null) return;
+        const first = models.findIndex(({ source, target }) => source === wish.source && target === wish.target);
+        pairs.value = String(Math.max(0, first));
+        text.value = wish.text.slice(0, limits.characters);
+        if (text.value) queueMicrotask(restart);
+    }
+
     watchPrinting(() => current?.buildAll());
-    if (text.value) queueMicrotask(restart);
+    addEventListener("hashchange", open);
+    open();
     return [form, panel, status, result];
 }
 
@@ -131,10 +129,11 @@ function languageName(code) {
     }
 }
 
-/** The sentence and the languages that the address asks for. */
-function wished() {
-    const given = new URLSearchParams(location.hash.slice(1) || location.search);
-    return { source: given.get("source"), target: given.get("target"), text: given.get("text") ?? "" };
+/** The sentence and the languages that the address asks for. The text is null if it names none. */
+function wished(start) {
+    const own = location.hash.startsWith(start) ? location.hash.slice(start.length) : "";
+    const given = new URLSearchParams(own || location.search);
+    return { source: given.get("source"), target: given.get("target"), text: given.get("text") };
 }
 
 openPage();

@@ -9,7 +9,7 @@ import { beside, controls, factList, heading, hint, numbers, paragraph, roving, 
 import { draw, make, scrolling } from "./dom.js";
 import { allShown, fitsBeside, heatMap, matrixTable } from "./matrix.js";
 
-const BASES = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000];
+export const BASES = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000];
 const WIDTHS = [4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
 const LENGTHS = Array.from({ length: 64 }, (_, i) => 4 * i + 4);
 const SHIFTS = Array.from({ length: 65 }, (_, i) => i - 32);
@@ -103,7 +103,7 @@ function similarityPart(name, what, rows, work) {
 }
 
 /** Cosine of the angle between every two rows. */
-function cosines(values, length, width) {
+export function cosines(values, length, width) {
     const row = (r) => values.subarray(r * width, (r + 1) * width);
     const dot = (a, b) => {
         let sum = 0;
@@ -128,12 +128,12 @@ function biasChart({ name, first }, { rows, columns, values }) {
 }
 
 /** The angle by which a ring turns from one position to the next, for each pair of dimensions. */
-function ratesOf({ width, base }) {
+export function ratesOf({ width, base }) {
     return Array.from({ length: Math.ceil(width / 2) }, (_, i) => base ** ((-2 * i) / width));
 }
 
 /** The formula, sines and cosines interleaved. */
-function sinusoids({ width, length, base }) {
+export function sinusoids({ width, length, base }) {
     const rates = ratesOf({ width, base });
     const values = new Float64Array(length * width);
     for (let position = 0; position < length; position++) {
@@ -261,28 +261,39 @@ function positionControls(state, update) {
 
 function ringOf(state, i, update) {
     const rate = ratesOf(state)[i];
-    const hand = draw("line", { x1: 0, y1: 0 });
-    const [now, then] = [draw("circle", { r: 4.5, class: "now" }), draw("circle", { r: 4.5, class: "then" })];
+    const then = draw("circle", { r: 4.5, class: "then" });
+    const { svg, point } = dial(`ring ${i}`, then);
     const element = make("button", { type: "button", "data-ring": i, onclick() {
         state.ring = i;
         update();
     } },
-    draw("svg", { viewBox: "-32 -32 64 64", role: "img", "aria-label": `ring ${i}` },
-        draw("circle", { r: 25, class: "track" }), hand, then, now),
+    svg,
     make("span", {}, `i = ${i}`), make("small", {}, `turns in ${asCount((2 * Math.PI) / rate)}`));
     const turn = () => {
         element.setAttribute("aria-pressed", String(state.ring === i));
-        put(now, state.position * rate);
+        point(state.position * rate);
         put(then, (state.position + state.shift) * rate);
+    };
+    return { element, turn };
+}
+
+/** A ring with a hand. `point` turns it to an angle. */
+export function dial(label, ...behind) {
+    const hand = draw("line", { x1: 0, y1: 0 });
+    const now = draw("circle", { r: 4.5, class: "now" });
+    const svg = draw("svg", { viewBox: "-32 -32 64 64", role: "img", "aria-label": label },
+        draw("circle", { r: 25, class: "track" }), hand, behind, now);
+    const point = (angle) => {
+        put(now, angle);
         hand.setAttribute("x2", now.getAttribute("cx"));
         hand.setAttribute("y2", now.getAttribute("cy"));
     };
-    return { element, turn };
+    return { svg, point };
+}
 
-    function put(point, angle) {
-        point.setAttribute("cx", (25 * Math.cos(angle)).toFixed(2));
-        point.setAttribute("cy", (-25 * Math.sin(angle)).toFixed(2)); // up is positive
-    }
+function put(point, angle) {
+    point.setAttribute("cx", (25 * Math.cos(angle)).toFixed(2));
+    point.setAttribute("cy", (-25 * Math.sin(angle)).toFixed(2)); // up is positive
 }
 
 /** (cos, sin) of an angle, and the rotation of such a pair. */
@@ -344,7 +355,8 @@ function ringsTable(state) {
  * are vertical lines. With `log` both axes are logarithmic.
  */
 export function lineChart({ label, x, y, lines, log = false, marks = [] }) {
-    const [width, height, left, top, right, bottom] = [640, 320, 74, 22, 130, 42];
+    const longest = Math.max(...lines.map(({ name }) => name.length));
+    const [width, height, left, top, right, bottom] = [640, 320, 74, 22, Math.min(Math.max(8 * longest + 16, 60), 260), 42];
     const every = (axis) => lines.flatMap(({ points }) => points.map((point) => point[axis]));
     const across = chartAxis(every(0), left, width - right, log);
     const up = chartAxis(every(1), height - bottom, top, log);
@@ -352,11 +364,10 @@ export function lineChart({ label, x, y, lines, log = false, marks = [] }) {
     const frame = { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label };
     return scrolling(label, draw("svg", frame,
         across.ticks.map((value) =>
-            draw("text", { x: across.at(value), y: height - bottom + 18, "text-anchor": "middle" }, asCount(value))),
+            draw("text", { x: across.at(value), y: height - bottom + 18, "text-anchor": "middle" }, asTick(value))),
         up.ticks.map((value) => [
             draw("line", { class: "rule", x1: left, x2: width - right, y1: up.at(value), y2: up.at(value) }),
-            draw("text", { x: left - 8, y: up.at(value) + 4, "text-anchor": "end" },
-                log ? asCount(value) : fixed(value, 2)),
+            draw("text", { x: left - 8, y: up.at(value) + 4, "text-anchor": "end" }, asTick(value)),
         ]),
         draw("text", { x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" }, x),
         draw("text", { x: 0, y: 12 }, y),
@@ -371,14 +382,19 @@ export function lineChart({ label, x, y, lines, log = false, marks = [] }) {
         ])));
 }
 
+const asTick = (value) => (Math.abs(value) < 1000 ? asShort(value) : asCount(value));
+
 /** The scale of an axis: `at(value)` is its place between `from` and `to`, `ticks` are the values to label. */
 function chartAxis(values, from, to, log) {
     const unit = log ? Math.log10 : Number;
     const [low, high] = [Math.min(...values), Math.max(...values)].map(unit);
     const powers = [...Array(32).keys()].filter((power) => power >= low && power <= high);
     const round = powers.filter((power) => power % Math.ceil(powers.length / 6) === 0);
-    const quarters = [0, 0.25, 0.5, 0.75, 1].map((part) => low + part * (high - low));
-    const ticks = log ? round.map((power) => 10 ** power) : quarters;
+    const least = (high - low || 1) / 5;
+    const ten = 10 ** Math.floor(Math.log10(least));
+    const step = ten * [1, 2, 5, 10].find((n) => n * ten >= least * 0.999);
+    const even = Array.from({ length: 7 }, (_, i) => Number(((Math.ceil(low / step - 1e-9) + i) * step).toPrecision(12)));
+    const ticks = log ? round.map((power) => 10 ** power) : even.filter((value) => value <= high + step * 1e-9);
     return { at: (value) => from + ((unit(value) - low) / (high - low || 1)) * (to - from), ticks };
 }
 

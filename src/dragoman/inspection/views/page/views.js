@@ -21,10 +21,13 @@ const VIEWS = [
     { name: "complexity", title: "Complexity", build: complexityView },
 ];
 
-/** The views of a report: {names, elements, show, buildAll}. `shown(name)` is called with the one that is shown. */
-export function viewsOf(report, shown) {
-    const has = ({ needsTrace, needsDifference }) =>
-        (!needsTrace || report.traces.length) && (!needsDifference || report.difference);
+/**
+ * The views of a report: {names, elements, show, buildAll}. `shown(name)` is called with the one that is shown.
+ * `chosen` names those that are offered.
+ */
+export function viewsOf(report, shown, chosen = VIEWS.map(({ name }) => name)) {
+    const has = ({ name, needsTrace, needsDifference }) =>
+        chosen.includes(name) && (!needsTrace || report.traces.length) && (!needsDifference || report.difference);
     const views = VIEWS.filter(has).map((view) => ({
         ...view,
         panel: make("section", { id: `view-${view.name}`, role: "tabpanel", "aria-labelledby": `tab-${view.name}` }),

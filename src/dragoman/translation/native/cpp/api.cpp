@@ -77,6 +77,35 @@ std::vector<Generator> generators(const std::vector<int32_t>& words) {
 
 }  // namespace
 
+Request dragoman::read_request(const int32_t*& numbers, const double*& fractions) {
+    Head head;
+    std::memcpy(&head, numbers, sizeof head);
+    numbers += sizeof head / sizeof *numbers;
+    Request request;
+    request.kind = Kind(head.kind);
+    request.size = head.size, request.wide = head.wide, request.n_best = head.n_best;
+    request.stop = Stop(head.stop), request.normalization = Normalization(head.normalization);
+    request.top_k = head.top_k, request.renormalise = head.renormalise;
+    request.limit = head.limit, request.minimum = head.minimum;
+    request.layer = head.layer, request.head = head.head, request.ruled = head.ruled;
+    request.within = head.within;
+    request.source = list(numbers, head.source);
+    request.prefix = list(numbers, head.prefix);
+    request.ngrams = list(numbers, head.ngrams);
+    request.banned = list(numbers, head.banned);
+    request.required = list(numbers, head.required);
+    request.phrases = list(numbers, head.phrases);
+    request.joining = list(numbers, head.joining);
+    request.never = list(numbers, head.never);
+    request.draws = generators(list(numbers, head.draws));
+    request.shortlist = list(numbers, head.shortlist);
+    request.listed = head.shortlist >= 0;
+    request.length_penalty = *fractions++;
+    request.temperature = *fractions++;
+    request.top_p = *fractions++;
+    return request;
+}
+
 // Return the name of the instruction set in use, or null and a message.
 EXPORT const char* dragoman_instructions(char* message, int64_t size) {
     const char* reason = nullptr;
@@ -150,33 +179,10 @@ EXPORT int32_t dragoman_submit(Handle* handle, int64_t count, const int32_t* num
     try {
         std::vector<Job> jobs;
         for (int64_t i = 0; i < count; i++) {
-            Head head;
-            std::memcpy(&head, numbers, sizeof head);
-            numbers += sizeof head / sizeof *numbers;
-            Request request;
-            request.kind = Kind(head.kind);
-            request.size = head.size, request.wide = head.wide, request.n_best = head.n_best;
-            request.stop = Stop(head.stop), request.normalization = Normalization(head.normalization);
-            request.top_k = head.top_k, request.renormalise = head.renormalise;
-            request.limit = head.limit, request.minimum = head.minimum;
-            request.layer = head.layer, request.head = head.head, request.ruled = head.ruled;
-            request.within = head.within;
-            request.source = list(numbers, head.source);
-            request.prefix = list(numbers, head.prefix);
-            request.ngrams = list(numbers, head.ngrams);
-            request.banned = list(numbers, head.banned);
-            request.required = list(numbers, head.required);
-            request.phrases = list(numbers, head.phrases);
-            request.joining = list(numbers, head.joining);
-            request.never = list(numbers, head.never);
-            request.draws = generators(list(numbers, head.draws));
-            request.shortlist = list(numbers, head.shortlist);
-            request.listed = head.shortlist >= 0;
-            request.length_penalty = *fractions++;
-            request.temperature = *fractions++;
-            request.top_p = *fractions++;
+            const int32_t number = *numbers;
+            Request request = read_request(numbers, fractions);
             check(request, handle->engine->models()[0]->shape);
-            jobs.push_back({handle->session, head.number, std::move(request)});
+            jobs.push_back({handle->session, number, std::move(request)});
         }
         handle->engine->submit(std::move(jobs));
         return 0;

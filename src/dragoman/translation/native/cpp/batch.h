@@ -35,6 +35,9 @@ struct Job {
     Request request;
 };
 
+// Read a request: a head (api.cpp) and its lists in `numbers`, and in `fractions` the length penalty, temperature and top p.
+Request read_request(const int32_t*& numbers, const double*& fractions);
+
 using Models = std::vector<std::shared_ptr<const Model>>;  // with the same vocabularies
 
 class Engine {

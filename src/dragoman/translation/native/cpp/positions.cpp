@@ -56,17 +56,25 @@ const float* Sinusoids::row(int64_t position) {
     return blocks_[position / BLOCK].data() + position % BLOCK * width_;
 }
 
-PositionalEncoding::PositionalEncoding(const Model& model, double base)
+PositionalEncoding::PositionalEncoding(const Model& model, const std::vector<Change>& changes, Stack stack)
     : model_(model),
       kind_(model.shape.positions),
-      sinusoids_(kind_, model.shape.width, base),
-      angles_(Positions::sinusoidal, model.shape.head(), base) {
+      sinusoids_(kind_, model.shape.width, 10000),
+      angles_(Positions::sinusoidal, model.shape.head(), 10000) {
+    for (const Change& one : changes) {
+        if (one.what == Intervention::base)
+            sinusoids_ = {kind_, model.shape.width, one.number}, angles_ = {Positions::sinusoidal, model.shape.head(), one.number};
+        if (one.what == Intervention::shift && one.stack == stack) later_ = one.place;
+        placed_ &= one.what != Intervention::no_positions || one.stack != stack;
+    }
+    if (!placed_ && !replaces()) kind_ = Positions::none;
     if (kind_ == Positions::alibi) slopes_ = alibi_slopes(model.shape.heads);
 }
 
 void PositionalEncoding::embed(float* x, int64_t position, int64_t source) {
     const int64_t width = model_.shape.width;
     const float* row = nullptr;
+    position = placed_ ? position + later_ : 0;
     switch (kind_) {
         case Positions::sinusoidal:
         case Positions::sinusoidal_halves:

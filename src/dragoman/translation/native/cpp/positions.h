@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model.h"
+#include "trace.h"
 
 namespace dragoman {
 
@@ -26,10 +27,10 @@ class Sinusoids {
     std::vector<std::vector<float>> blocks_;  // of 256 rows; they never move
 };
 
-// Changes embeddings at a position, and queries and keys and attention by distance.
+// Changes embeddings at a position, and queries and keys and attention by distance. Those of a stack may be changed.
 class PositionalEncoding {
   public:
-    explicit PositionalEncoding(const Model& model, double base = 10000.0);
+    PositionalEncoding(const Model& model, const std::vector<Change>& changes, Stack stack);
 
     // Add to, or overwrite a part of, the embedding at `position` of a sentence with `source` source tokens.
     void embed(float* x, int64_t position, int64_t source);
@@ -37,6 +38,8 @@ class PositionalEncoding {
     // Rotate the queries or keys of `heads` heads at `position`, in place: Su et al. 2021.
     void turn(float* x, int64_t heads, int64_t position);
     bool turns() const { return kind_ == Positions::rotary; }
+    // Whether the number of the position has the last dimension of the embedding for itself.
+    bool replaces() const { return kind_ == Positions::index || kind_ == Positions::fraction; }
 
     // Write bias_HT of a query at `position` for keys at first .. first + count - 1. Returns false if the
     // encoding adds no bias. Relative positions read the query_HD and their vectors.
@@ -50,6 +53,8 @@ class PositionalEncoding {
   private:
     const Model& model_;
     Positions kind_;
+    bool placed_ = true;  // whether tokens have positions,
+    int64_t later_ = 0;   // and what is added to them
     Sinusoids sinusoids_, angles_;
     std::vector<float> slopes_;  // ALiBi, of each head
 };

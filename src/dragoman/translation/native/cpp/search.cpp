@@ -66,6 +66,7 @@ void Search::ask(std::vector<std::vector<Row>>& rows, std::vector<Scan*>& scans)
         scan.wanted = forced() ? request_.prefix[position_] : -1;
         scan.keep = request_.kind == Kind::sample && !forced();
         scan.best = request_.kind == Kind::beam && !forced() ? request_.wide : 0;
+        scan.free = request_.seen ? request_.size : 0;
         forbid(live, scan);
         scans.push_back(&scan);
     }
@@ -76,6 +77,8 @@ void Search::forbid(const Live& live, Scan& scan) {
     scan.forbidden.clear(), scan.asked.clear();
     if (forced() || !request_.ruled) return;
     scan.forbidden = request_.banned;
+    for (const auto& [position, id] : request_.banned_at)
+        if (position < 0 || position == position_) scan.forbidden.push_back(id);
     const std::vector<int32_t>&required = request_.required, &missing = live.missing;
     if (position_ < request_.minimum || !missing.empty()) scan.forbidden.push_back(end_);
     std::set_difference(required.begin(), required.end(), missing.begin(), missing.end(),
@@ -153,6 +156,7 @@ bool Search::advance_beam() {
                 if (scan.ids[k] >= 0) add(scan.ids[k], scan.values[k]);
         }
     }
+    const std::vector<Candidate> all = request_.seen ? next : std::vector<Candidate>();
     std::stable_sort(next.begin(), next.end(), [](const Candidate& a, const Candidate& b) { return a.total > b.total; });
     if (int64_t(next.size()) > size) next.resize(size);
 
@@ -184,17 +188,50 @@ bool Search::advance_beam() {
         const bool possible = live_[r].total + end[r] > NEVER;
         if (chosen[r] || (at_limit() && possible)) close(r, end[r], !chosen[r]);
     }
-    if (at_limit() || next.empty()) return false;
     const bool full = int64_t(finished_.size()) >= size;
     // A beam of 1 that looks beyond its first end would not be greedy search.
     const bool bounded = request_.stop == Stop::patient || (request_.stop == Stop::exact && size > 1);
-    if (bounded ? !may_still_win(next[0].total) : full) return false;
+    if (at_limit() || (!next.empty() && (bounded ? !may_still_win(next[0].total) : full))) next.clear();
+    if (request_.seen) record(all, next, end, chosen);
+    if (next.empty()) return false;
 
     std::vector<Live> going;
-    for (const Candidate& candidate : next)
+    for (const Candidate& candidate : next) {
         going.push_back(extended(candidate.row, candidate.id, candidate.logp, candidate.total));
+        going.back().seen = candidate.seen;
+    }
     live_ = std::move(going);
     return true;
+}
+
+// Append the candidates of a step to `seen`, as `Recorder` in inspection/inspect.py: for each row its best tokens, the end,
+// and the best tokens that are forbidden. Six numbers each: the place of its parent or -1, token, log-probability, their sum,
+// fate, and whether the limit cut it. `next` are those that continue.
+void Search::record(const std::vector<Candidate>& all, std::vector<Candidate>& next, const std::vector<float>& end,
+                    const std::vector<bool>& chosen) {
+    enum Fate { KEPT, PRUNED, FINISHED, BANNED };
+    std::vector<float>& seen = *request_.seen;
+    for (int32_t r = 0; r < int32_t(live_.size()); r++) {
+        const Scan& scan = scans_[r];
+        const auto add = [&](int32_t id, float logp, Fate fate, bool cut = false) {
+            seen.insert(seen.end(), {float(live_[r].seen), float(id), logp, live_[r].total + logp, float(fate), float(cut)});
+        };
+        for (const Candidate& one : all) {
+            if (one.row != r) continue;
+            const auto same = [&](const Candidate& other) { return other.row == r && other.id == one.id; };
+            const auto kept = std::find_if(next.begin(), next.end(), same);
+            if (kept != next.end()) kept->seen = int32_t(seen.size() / 6);
+            add(one.id, one.logp, kept == next.end() ? PRUNED : KEPT);
+        }
+        const bool finished = chosen[r] || at_limit();
+        if (end[r] > NEVER) add(end_, end[r], finished ? FINISHED : PRUNED, finished && !chosen[r]);
+        for (size_t k = 0; k < scan.free_ids.size(); k++) {
+            const int32_t id = scan.free_ids[k];
+            const bool possible = forced() ? id == scan.wanted : !holds(scan.forbidden, id);
+            if (id == end_ ? end[r] == NEVER : id >= 0 && (!possible || holds(request_.never, id)))
+                add(id, scan.free_values[k] - scan.free_max - std::log(scan.free_sum), BANNED);
+        }
+    }
 }
 
 // Whether a translation that continues, with this sum of log-probabilities at most, can still change the answer.

@@ -39,9 +39,10 @@ struct Request {
     bool ruled = false;             // whether there are rules
     int32_t within = -1;            // tokens that have all phrases; -1 if they may be anywhere
     std::vector<int32_t> source;    // the end included
-    std::vector<int32_t> prefix;    // or the whole translation, if it is to be scored
+    std::vector<int32_t> prefix;    // or the whole translation, if it is to be scored; -1 where a search is free
     std::vector<int32_t> ngrams;    // lengths of n-grams that must not come twice
     std::vector<int32_t> banned;    // by rules; sorted
+    std::vector<std::pair<int32_t, int32_t>> banned_at;  // by rules: a position or -1 for all, and a token
     std::vector<int32_t> required;  // exactly once in a translation; sorted
     std::vector<int32_t> phrases;   // as `Tracker` reads them
     std::vector<int32_t> joining;   // tokens that continue a word; sorted
@@ -49,6 +50,7 @@ struct Request {
     std::vector<int32_t> shortlist; // the only ids that may be generated; sorted
     bool listed = false;            // whether `shortlist` applies
     std::vector<Generator> draws;   // [n_best], the random numbers of each
+    std::vector<float>* seen = nullptr;  // receives the candidates of a beam search: `Search::record`
 
     int64_t rows() const { return kind == Kind::beam ? wide : kind == Kind::sample ? n_best : 1; }
     double penalty(int64_t length) const;
@@ -100,16 +102,20 @@ class Search {
         std::vector<int32_t> path;     // the slots of its tokens in the cache
         std::vector<int32_t> missing;  // the required tokens that it lacks; sorted
         Tracker::Place place;          // with the phrases
+        int32_t seen = -1;             // its place among the candidates
     };
     struct Candidate {
         float total, logp;
         int32_t row, id;
         Tracker::Place place;
+        int32_t seen = -1;
     };
 
     void forbid(const Live& live, Scan& scan);
     void allow_phrases(const Live& live, Scan& scan);
     bool advance_beam();
+    void record(const std::vector<Candidate>& all, std::vector<Candidate>& next, const std::vector<float>& end,
+                const std::vector<bool>& chosen);
     bool advance_constrained();
     bool advance_sample();
     bool advance_score();
@@ -122,7 +128,7 @@ class Search {
     void deal(std::vector<Candidate>& candidates) const;
     std::vector<std::pair<int32_t, float>> following(int64_t row) const;
     bool may_change(float best) const;
-    bool forced() const { return position_ < int64_t(request_.prefix.size()); }
+    bool forced() const { return position_ < int64_t(request_.prefix.size()) && request_.prefix[position_] >= 0; }
     bool at_limit() const { return position_ == request_.limit; }
 
     Request request_;

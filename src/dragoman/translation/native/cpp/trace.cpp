@@ -23,8 +23,9 @@ struct Parts {
 // S source tokens, T target tokens, N rows of either, H heads, D head width, E model width, K width of a key.
 class Pass {
   public:
-    Pass(Trace& trace, const Model& model, const std::vector<Change>& changes, const std::vector<float>& values, double base)
-        : trace_(trace), model_(model), shape_(model.shape), changes_(changes), values_(values), positions_(model, base) {}
+    Pass(Trace& trace, const Model& model, const std::vector<Change>& changes, const std::vector<float>& values)
+        : trace_(trace), model_(model), shape_(model.shape), changes_(changes), values_(values),
+          positions_{{model, changes, Stack::encoder}, {model, changes, Stack::decoder}} {}
 
     void run(const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
         source_ = int64_t(source.size());
@@ -101,18 +102,10 @@ class Pass {
         }
         trace_.keep(side + ".embedding", {count, width}, x);
         Numbers content = x;
-        const bool none = find(Intervention::no_positions, stack);
-        const bool number = shape_.positions == Positions::index || shape_.positions == Positions::fraction;
-        int64_t later = 0;
-        for (const Change& one : changes_)
-            if (one.what == Intervention::shift && one.stack == stack) later = one.place;
-        for (int64_t i = 0; i < count; i++) {
-            float* row = x.data() + i * width;
-            if (!none) positions_.embed(row, i + later, source_);
-            else if (number) row[width - 1] = 0;  // the number has the last dimension for itself
-        }
+        PositionalEncoding& positions = positions_[int32_t(stack)];
+        for (int64_t i = 0; i < count; i++) positions.embed(x.data() + i * width, i, source_);
         trace_.keep(side + ".input", {count, width}, x);
-        for (int64_t i = 0; i < count && number; i++) content[size_t((i + 1) * width - 1)] = 0;
+        for (int64_t i = 0; i < count && positions.replaces(); i++) content[size_t((i + 1) * width - 1)] = 0;
         parts_ = {content, x, Numbers(x.size(), 0.0f)};
         for (size_t i = 0; i < x.size(); i++) parts_.position[i] -= content[i];
         terms_ = 0;
@@ -214,12 +207,11 @@ class Pass {
                            const std::string& name) {
         const int64_t width = shape_.width, count = rows(x);
         const int64_t kv_width = (layer.project.packed().outputs - width) / 2;
-        const bool placed = !find(Intervention::no_positions, stack);
         const Numbers projected = product(layer.project, x);
-        const QueriesKeys qk = queries_keys(projected, count, placed);
+        const QueriesKeys qk = queries_keys(projected, count, stack);
         const Numbers v = columns(projected, count, width + kv_width, kv_width);
-        const Numbers heads = attend(qk.queries, qk.keys, v, stack, number, name, placed ? &layer : nullptr);
-        keep_terms(layer, qk, stack, number, name, placed);
+        const Numbers heads = attend(qk.queries, qk.keys, v, stack, number, name, &layer);
+        keep_terms(layer, qk, stack, number, name);
         return product(layer.output, heads);
     }
 
@@ -228,20 +220,19 @@ class Pass {
     };
 
     // The first columns of what self-attention projects, with their positions.
-    QueriesKeys queries_keys(const Numbers& projected, int64_t count, bool placed) {
+    QueriesKeys queries_keys(const Numbers& projected, int64_t count, Stack stack) {
         const int64_t width = shape_.width, kv_width = (int64_t(projected.size()) / count - width) / 2;
         QueriesKeys qk{columns(projected, count, 0, width), columns(projected, count, width, kv_width)};
-        for (int64_t i = 0; i < count && placed; i++) {
-            positions_.turn(qk.queries.data() + i * width, shape_.heads, i);
-            positions_.turn(qk.keys.data() + i * kv_width, kv_width / shape_.head(), i);
+        for (int64_t i = 0; i < count; i++) {
+            positions_[int32_t(stack)].turn(qk.queries.data() + i * width, shape_.heads, i);
+            positions_[int32_t(stack)].turn(qk.keys.data() + i * kv_width, kv_width / shape_.head(), i);
         }
         return qk;
     }
 
     // The logits as a sum of six terms: content·content, content·position, position·content, position·position, bias and
     // remainder, as inspection/terms.py has them.
-    void keep_terms(const SelfAttention& layer, const QueriesKeys& whole, Stack stack, int32_t number, const std::string& name,
-                    bool placed) {
+    void keep_terms(const SelfAttention& layer, const QueriesKeys& whole, Stack stack, int32_t number, const std::string& name) {
         const int64_t heads = shape_.heads, width = shape_.width, head = shape_.head(), count = rows(whole.queries);
         const int64_t kv_width = int64_t(whole.keys.size()) / count, shared = width / kv_width;
         const size_t size = size_t(heads * count * count);
@@ -251,7 +242,7 @@ class Pass {
         const auto projected = [&](const Numbers& part, bool biased) {
             Numbers out = product(layer.project, part);
             for (size_t i = 0; i < out.size() && !biased; i++) out[i] -= bias[i % bias.size()];
-            return queries_keys(out, count, placed);
+            return queries_keys(out, count, stack);
         };
         const QueriesKeys content = projected(parts_.content, false), position = projected(parts_.position, false);
         QueriesKeys known = projected(parts_.constant, true);
@@ -262,7 +253,7 @@ class Pass {
         Numbers terms(6 * size, 0.0f), added(size_t(heads * count), 0.0f);
         for (int64_t t = 0; t < count; t++) {
             const float* query = whole.queries.data() + t * width;
-            if (placed) positions_.bias(layer, query, t, 0, count, stack == Stack::decoder, added.data());
+            positions_[int32_t(stack)].bias(layer, query, t, 0, count, stack == Stack::decoder, added.data());
             for (int64_t h = 0; h < heads; h++) {
                 const bool scaled = !find(Intervention::unscaled, stack, number, int32_t(h));
                 const double root = scaled ? std::sqrt(double(head)) : 1;
@@ -314,9 +305,9 @@ class Pass {
         return scaled || shape_.positions != Positions::relative ? 1 : std::sqrt(double(shape_.head()));
     }
 
-    // softmax(QK^T / sqrt(D) + bias) V, eq. 1, of all heads side by side. `placed` has positions within attention, or is null.
+    // softmax(QK^T / sqrt(D) + bias) V, eq. 1, of all heads side by side. `self` is self-attention, or null.
     Numbers attend(const Numbers& q, const Numbers& k, const Numbers& v, Stack stack, int32_t layer, const std::string& name,
-                   const SelfAttention* placed) {
+                   const SelfAttention* self) {
         const int64_t heads = shape_.heads, width = shape_.width, head = shape_.head(), queries = rows(q);
         const int64_t shared = stack == Stack::encoder ? 1 : heads / shape_.kv_heads, kv_width = width / shared;
         const int64_t keys = int64_t(k.size()) / kv_width;
@@ -324,7 +315,7 @@ class Pass {
         Numbers logits(size_t(heads * queries * keys), 0.0f), weights = logits, out(q.size(), 0.0f);
         for (int64_t t = 0; t < queries; t++) {
             Numbers bias(size_t(heads * keys), 0.0f), of_query(size_t(heads * keys), 0.0f);
-            if (placed) positions_.bias(*placed, q.data() + t * width, t, 0, keys, stack == Stack::decoder, bias.data());
+            if (self) positions_[int32_t(stack)].bias(*self, q.data() + t * width, t, 0, keys, stack == Stack::decoder, bias.data());
             for (int64_t h = 0; h < heads; h++) {
                 const float* query = q.data() + t * width + h * head;
                 const bool scaled = !find(Intervention::unscaled, stack, layer, int32_t(h));
@@ -351,7 +342,7 @@ class Pass {
                     out[size_t(t * width + h * head + d)] = float(sum);
                 }
             }
-            if (placed) positions_.values(*placed, of_query.data(), t, 0, keys, out.data() + t * width);
+            if (self) positions_[int32_t(stack)].values(*self, of_query.data(), t, 0, keys, out.data() + t * width);
         }
         for (int32_t h = 0; h < heads; h++)
             for (int64_t t = 0; t < queries && find(Intervention::without, stack, layer, h); t++)
@@ -381,7 +372,7 @@ class Pass {
     const Shape& shape_;
     const std::vector<Change>& changes_;
     const std::vector<float>& values_;
-    PositionalEncoding positions_;
+    PositionalEncoding positions_[2];  // of encoder and decoder
     int64_t source_ = 0;
     Parts parts_;       // of the states of the stack so far
     size_t terms_ = 0;  // numbers of them that are kept in this stack
@@ -389,7 +380,8 @@ class Pass {
 
 bool within(int64_t number, int64_t count) { return number >= -1 && number < count; }
 
-// What is wrong with a change, or an empty string.
+}  // namespace
+
 std::string fault(const Change& change, const Shape& shape, size_t source, size_t target, size_t values) {
     const bool heads = change.stack != Stack::decoder || !shape.ssru;
     const int64_t layers = change.stack == Stack::encoder ? shape.encoder_layers : shape.decoder_layers;
@@ -434,8 +426,6 @@ std::string fault(const Change& change, const Shape& shape, size_t source, size_
     return "an intervention that does not exist";
 }
 
-}  // namespace
-
 std::string Trace::run(const Model& model, const std::vector<int32_t>& source, const std::vector<int32_t>& target,
                        const std::vector<Change>& changes, const std::vector<float>& values) {
     const Shape& shape = model.shape;
@@ -447,13 +437,11 @@ std::string Trace::run(const Model& model, const std::vector<int32_t>& source, c
         if (token < 0 || token >= shape.source_vocab) return "a source token that is not in the vocabulary";
     for (const int32_t token : inputs)
         if (token < 0 || token >= shape.target_vocab) return "a target token that is not in the vocabulary";
-    double base = 10000;
     for (size_t i = 0; i < changes.size(); i++) {
         const std::string wrong = fault(changes[i], shape, read.size(), inputs.size(), values.size());
         if (!wrong.empty()) return "intervention " + std::to_string(i + 1) + ": " + wrong;
-        if (changes[i].what == Intervention::base) base = double(changes[i].number);
     }
-    Pass(*this, model, changes, values, base).run(read, inputs);
+    Pass(*this, model, changes, values).run(read, inputs);
     return "";
 }
 

@@ -36,6 +36,9 @@ struct Change {
     float number;
 };
 
+// What is wrong with a change of a run with these numbers of tokens, start and end included, or an empty string.
+std::string fault(const Change& change, const Shape& shape, size_t source, size_t target, size_t values);
+
 // Arrays by name, in one block. An array that is the output of a module has the module's name in models/transformer.py;
 // the others have its name and queries, keys, values, logits, weights, heads, terms, hidden or states. source.embedding and source.input are
 // the embeddings before and after positions, logits those of the tokens. Logits and weights are 0 where a key is hidden.

@@ -20,13 +20,15 @@ template <class Number> void fetch(const Number* numbers, int64_t count) {
 }  // namespace
 
 
-Transformer::Transformer(const Model& model, const std::atomic<bool>& closing)
+Transformer::Transformer(const Model& model, const std::atomic<bool>& closing, const std::vector<Change>* changes)
     : model_(model),
       closing_(closing),
       shape_(model.shape),
       kernels_(*model.kernels),
-      positions_(model),
-      narrow_(model.type != Type::float32) {}
+      changes_(changes),
+      source_positions_(model, changes ? *changes : std::vector<Change>(), Stack::encoder),
+      positions_(model, {}, Stack::decoder),
+      narrow_(model.type != Type::float32 && !changes) {}
 
 template <> Transformer::Places<float>& Transformer::places() { return wide_places_; }
 template <> Transformer::Places<uint16_t>& Transformer::places() { return narrow_places_; }
@@ -48,11 +50,11 @@ void Transformer::encode(const std::vector<Source*>& sources) {
         }
     }
     const int64_t rows = block->rows = int64_t(tokens_.size());
-    const float* x = embed(model_.source_embedding, rows);
-    for (const EncoderLayer& layer : model_.encoder) {
+    const float* x = embed(model_.source_embedding, source_positions_, rows);
+    for (int64_t i = 0; i < shape_.encoder_layers; i++) {
+        const EncoderLayer& layer = model_.encoder[i];
         check_open();
-        residual(layer.attention_norm, rows,
-                 [&](const float* in) { return attend_to_all(layer.attention, sources, in, rows); });
+        residual(layer.attention_norm, rows, [&](const float* in) { return attend_to_all(i, sources, in, rows); });
         residual(layer.feed_forward_norm, rows, [&](const float* in) { return feed_forward(layer.feed_forward, in, rows); });
     }
     if (!model_.encoder_norm.gain.empty()) {
@@ -82,7 +84,7 @@ const float* Transformer::step(const std::vector<Row>& rows) {
         length_.push_back(row.source->length());
         row.cache->grow(row.position + 1);
     }
-    const float* x = embed(model_.target_embedding, count);
+    const float* x = embed(model_.target_embedding, positions_, count);
     for (int64_t i = 0; i < shape_.decoder_layers; i++) {
         const DecoderLayer& layer = model_.decoder[i];
         check_open();
@@ -116,7 +118,7 @@ void Transformer::logits(int64_t rows, int64_t first, int64_t last, float* out, 
 }
 
 // x_ = embedding * sqrt(E) + position, sections 3.4 and 3.5.
-float* Transformer::embed(const Weights& embedding, int64_t rows) {
+float* Transformer::embed(const Weights& embedding, PositionalEncoding& positions, int64_t rows) {
     float* x = x_.get(rows * shape_.stride());
     const float scale = shape_.scale_embeddings ? float(std::sqrt(double(shape_.width))) : 1.0f;
     for (int64_t i = 0; i < rows; i++) {
@@ -124,9 +126,20 @@ float* Transformer::embed(const Weights& embedding, int64_t rows) {
         std::fill(row, row + shape_.stride(), 0.0f);
         read_rounded(model_.type, embedding, tokens_[i], row);
         for (int64_t e = 0; e < shape_.width; e++) row[e] *= scale;
-        positions_.embed(row, position_[i], length_[i]);
+        positions.embed(row, position_[i], length_[i]);
     }
     return x;
+}
+
+// Zero the heads that are switched off.
+void Transformer::silence(float* heads, int64_t rows, Stack stack, int64_t layer) const {
+    for (size_t c = 0; changes_ && c < changes_->size(); c++) {
+        const Change& one = (*changes_)[c];
+        if (one.what != Intervention::without || one.stack != stack || (one.layer >= 0 && one.layer != layer)) continue;
+        const int64_t first = one.head < 0 ? 0 : one.head * shape_.head();
+        for (int64_t i = 0; i < rows; i++)
+            std::fill_n(heads + i * shape_.stride() + first, one.head < 0 ? shape_.width : shape_.head(), 0.0f);
+    }
 }
 
 // x_ = LayerNorm(x_ + Sublayer(x_)), section 3.1, or x_ + Sublayer(LayerNorm(x_)).
@@ -185,15 +198,15 @@ const float* Transformer::feed_forward(const FeedForward& layer, const float* x,
 }
 
 // Self-attention of the encoder: each position sees all of its sentence, or its window.
-const float* Transformer::attend_to_all(const SelfAttention& layer, const std::vector<Source*>& sources,
-                                        const float* x, int64_t rows) {
+const float* Transformer::attend_to_all(int64_t number, const std::vector<Source*>& sources, const float* x, int64_t rows) {
+    const SelfAttention& layer = model_.encoder[number].attention;
     const int64_t width = shape_.width, stride = layer.project.packed().panels * PANEL;
     product(layer.project, x, shape_.stride(), rows, projected_);
     float *projected = projected_.get(0), *heads = heads_.get(rows * shape_.stride());
-    if (positions_.turns()) {
+    if (source_positions_.turns()) {
         for (int64_t i = 0; i < rows; i++) {
-            positions_.turn(projected + i * stride, shape_.heads, position_[i]);
-            positions_.turn(projected + i * stride + width, shape_.heads, position_[i]);
+            source_positions_.turn(projected + i * stride, shape_.heads, position_[i]);
+            source_positions_.turn(projected + i * stride + width, shape_.heads, position_[i]);
         }
     }
     const int64_t before = shape_.window ? shape_.window / 2 : rows, after = shape_.window ? shape_.window - 1 - before : rows;
@@ -209,11 +222,12 @@ const float* Transformer::attend_to_all(const SelfAttention& layer, const std::v
             }
             const float* query = own + t * stride;
             float *bias = bias_.get(shape_.heads * count), *out = heads + (source->first + t) * shape_.stride();
-            const bool biased = positions_.bias(layer, query, t, first, count, false, bias);
+            const bool biased = source_positions_.bias(layer, query, t, first, count, false, bias);
             attend<float>(query, shape_.heads, biased ? bias : nullptr, count, out);
-            positions_.values(layer, weights_.get(0), t, first, count, out);
+            source_positions_.values(layer, weights_.get(0), t, first, count, out);
         }
     }
+    silence(heads, rows, Stack::encoder, number);
     return product(layer.output, heads, shape_.stride(), rows, out_);
 }
 
@@ -250,6 +264,7 @@ const float* Transformer::attend_to_past(const SelfAttention& layer, int64_t num
         attend<Number>(query, shape_.kv_heads, biased ? bias : nullptr, seen, out);
         positions_.values(layer, weights_.get(0), row.position, first, seen, out);
     }
+    silence(heads, count, Stack::decoder, number);
     return product(layer.output, heads, shape_.stride(), count, out_);
 }
 
@@ -322,6 +337,7 @@ const float* Transformer::attend_to_source(const CrossAttention& layer, int64_t 
             row.attention[s] = row.head < 0 ? sum / float(shape_.heads) : weights[row.head * length + s];
         }
     }
+    silence(heads, count, Stack::cross, number);
     return product(layer.output, heads, shape_.stride(), count, out_);
 }
 

@@ -69,8 +69,9 @@ struct Row {
 
 class Transformer {
   public:
-    // Raises Closing in the middle of its work as soon as `closing` is set.
-    Transformer(const Model& model, const std::atomic<bool>& closing);
+    // Raises Closing in the middle of its work as soon as `closing` is set. With `changes`, if only to no head, it computes
+    // what a trace shows: without heads, with other positions of the source, and with keys and values in float32.
+    Transformer(const Model& model, const std::atomic<bool>& closing, const std::vector<Change>* changes = nullptr);
 
     // Room of a slot of a cache, in float32 numbers.
     int64_t slot_size() const;
@@ -94,7 +95,8 @@ class Transformer {
     }
 
   private:
-    float* embed(const Weights& embedding, int64_t rows);
+    float* embed(const Weights& embedding, PositionalEncoding& positions, int64_t rows);
+    void silence(float* heads, int64_t rows, Stack stack, int64_t layer) const;
     template <class Sublayer> void residual(const Norm& norm, int64_t rows, Sublayer sublayer);
     void normalise(const Norm& norm, const float* x, int64_t rows, float* out) const;
     Input prepare(const Linear& linear, const float* x, int64_t stride, int64_t rows);
@@ -102,8 +104,7 @@ class Transformer {
     void multiply(const Packed& packed, const Input& input, int64_t rows, int64_t first, int64_t last, float* out,
                   int64_t stride) const;
     const float* feed_forward(const FeedForward& layer, const float* x, int64_t rows);
-    const float* attend_to_all(const SelfAttention& layer, const std::vector<Source*>& sources, const float* x,
-                               int64_t rows);
+    const float* attend_to_all(int64_t number, const std::vector<Source*>& sources, const float* x, int64_t rows);
     template <class Number>
     const float* attend_to_past(const SelfAttention& layer, int64_t number, const std::vector<Row>& rows,
                                 const float* x);
@@ -123,7 +124,8 @@ class Transformer {
     const std::atomic<bool>& closing_;
     const Shape& shape_;
     const Kernels& kernels_;
-    PositionalEncoding positions_;
+    const std::vector<Change>* changes_;
+    PositionalEncoding source_positions_, positions_;
     Team* team_ = nullptr;
     Buffer<float> x_, normed_, projected_, heads_, out_, hidden_, scales_, bias_, weights_, states_;
     Buffer<unsigned char> input_, logits_input_;

@@ -34,6 +34,8 @@ void Vocabulary::answer(const std::vector<Scan*>& scans) {
         scan->end_logit = scan->wanted_logit = -INFINITY_;
         scan->asked_logits.assign(scan->asked.size(), -INFINITY_);
         scan->values.assign(scan->best, -INFINITY_), scan->ids.assign(scan->best, -1);
+        scan->free_max = -INFINITY_, scan->free_sum = 0;
+        scan->free_values.assign(scan->free, -INFINITY_), scan->free_ids.assign(scan->free, -1);
         scan->logits.clear(), scan->few.clear();
         all |= !scan->listed;
         if (scan->listed)
@@ -114,6 +116,9 @@ void Vocabulary::sum_up(int64_t rows) {
 // Read the logits of ids first .. last - 1, and change them.
 void Vocabulary::read(Scan& scan, float* logits, int64_t first, int64_t last) {
     const Kernels& kernels = *model().kernels;
+    for (int64_t i = first; i < last && scan.free; i += SEGMENT * PANEL)
+        kernels.sum_exponentials(logits + (i - first), std::min(SEGMENT * PANEL, last - i), &scan.free_max, &scan.free_sum);
+    kernels.find_best(logits, last - first, int32_t(first), scan.free, scan.free_values.data(), scan.free_ids.data());
     if (scan.renormalise) hide(*scan.never, logits, first, last);
     if (scan.end >= first && scan.end < last) scan.end_logit = logits[scan.end - first];
     if (scan.wanted >= first && scan.wanted < last) scan.wanted_logit = logits[scan.wanted - first];

@@ -23,6 +23,7 @@ struct Scan {
     int32_t end = 0;                                // id of the end
     int32_t wanted = -1;                            // an id whose logit to keep, or -1
     std::vector<int32_t> asked;                     // ids whose logits to keep, too
+    int64_t free = 0;                               // how many of the best tokens to find before any is forbidden
     const std::vector<int32_t>* never = nullptr;    // ids that no translation has
     const std::vector<int32_t>* listed = nullptr;   // the only ids that there are, or null for all
     bool renormalise = false;                       // leave `never` out of the sum
@@ -35,6 +36,9 @@ struct Scan {
     std::vector<float> asked_logits;
     std::vector<float> values;  // the best logits, descending; -inf where there are fewer
     std::vector<int32_t> ids;
+    float free_max = 0, free_sum = 0;  // of all logits
+    std::vector<float> free_values;
+    std::vector<int32_t> free_ids;
     std::vector<float> few;     // the logits of `listed`
     std::vector<float> logits;  // if `keep`; -inf for ids in `never` and `forbidden`, not for the end
 

@@ -107,15 +107,21 @@ class Vocabulary {
             instance.calls.dragoman_tokenizer_open(kind, data, model.length, listed, list.length, ids, message, size));
     }
 
-    encode(line) {
-        const {calls} = this.instance, bytes = new TextEncoder().encode(this.lowercase ? line.toLowerCase() : line);
+    encode(line) { return this.cut(line).ids; }
+
+    /** The text that is cut, the ids of its tokens, and where each of them ends, in characters. */
+    cut(line) {
+        const {calls} = this.instance, text = this.lowercase ? line.toLowerCase() : line, bytes = new TextEncoder().encode(text);
         for (let room = bytes.length + 1; ; ) {
-            const ids = this.instance.with([bytes, new Int32Array(room), new Int32Array(room)], (text, ids, ends) => {
+            const tokens = this.instance.with([bytes, new Int32Array(room), new Int32Array(room)], (text, ids, ends) => {
                 const count = calls.dragoman_tokenizer_encode(this.handle, text, bytes.length, ids, ends, room);
-                return count > room ? count : Array.from(new Int32Array(calls.memory.buffer, ids, count));
+                return count > room ? count : [ids, ends].map((at) => Array.from(new Int32Array(calls.memory.buffer, at, count)));
             });
-            if (Array.isArray(ids)) return ids;
-            room = ids;
+            if (Array.isArray(tokens)) {
+                const characters = (end) => [...new TextDecoder().decode(bytes.subarray(0, end))].length;
+                return {text, ids: tokens[0], ends: tokens[1].map(characters)};
+            }
+            room = tokens;
         }
     }
 
@@ -157,7 +163,7 @@ class Model {
     static STOPS = ["full", "patient", "shrinking", "exact"];
     static NORMALIZATIONS = ["gnmt", "power"];
     static OPTIONS = ["beam", "nBest", "lengthPenalty", "normalization", "stop", "prefix", "prefixIds", "attention", "minimumLength",
-        "noRepeatNgram", "maxExtraTokens", "maxSourceTokens", "banned", "renormalize", "to", "batchTokens"];
+        "noRepeatNgram", "maxExtraTokens", "maxTokens", "maxSourceTokens", "banned", "renormalize", "to", "batchTokens"];
     static SPACE = /[^\S\ufeff]|[\x1c-\x1f\x85]/;
     static BLANK = /^[\s\p{Cc}\p{DI}\u2800\ufff9-\ufffb]*$/u; // as text/blank.py: such a line is not translated
     // The options that a model may have, with what they are where config.json leaves them out.
@@ -254,6 +260,7 @@ class Model {
                 throw new EngineError(`model.safetensors: ${name} is damaged`);
         }
         const names = Object.keys(header).filter((name) => !name.endsWith(".scale"));
+        this.parameters = names.reduce((sum, name) => sum + header[name].shape.reduce((a, b) => a * b, 1), 0);
         const quantised = names.some((name) => header[name].dtype === "I8");
         this.dtype = dtype === "auto" ? (quantised ? "int8" : "float32") : dtype;
         const type = Model.TYPES.indexOf(this.dtype);
@@ -299,6 +306,7 @@ class Model {
         const normalization = Model.NORMALIZATIONS.indexOf(options.normalization ?? o.normalization);
         const {prefixIds: prefix = [], minimumLength: minimum = 0, noRepeatNgram: ngram = 0, maxExtraTokens: extra = 50} = options;
         for (const [what, value, least, most] of [["beam", size, 1, 1000], ["nBest", best, 1, size], ["maxExtraTokens", extra, 0, 1e5],
+            ["maxTokens", options.maxTokens ?? 0, 0, 1e5],
             ["minimumLength", minimum, 0, 1e5], ["noRepeatNgram", ngram, 0, 2 ** 30]])
             whole(what, value, least, most);
         const penalty = options.lengthPenalty ?? o.length_penalty;
@@ -318,7 +326,7 @@ class Model {
         const match = /^(\d+)(?:\.(\d+))?$/.exec(options.attention ?? "0"), [layer, head] = [Number(match?.[1]) - 1, Number(match?.[2] ?? 0) - 1];
         if (!match || layer >= decoder_layers || head >= heads || (options.attention && (layer < 0 || match[2] === "0")))
             throw new EngineError(`attention = ${options.attention}: write LAYER or LAYER.HEAD, of ${decoder_layers} layers and ${heads} heads`);
-        const limit = Math.max(source.length + extra, prefix.length), ngrams = ngram ? [ngram] : [];
+        const limit = Math.max(options.maxTokens ?? source.length + extra, prefix.length), ngrams = ngram ? [ngram] : [];
         const lists = [[...source, end_id], prefix, ngrams, [], [], [], [], never, []];
         const ruled = prefix.length || minimum || ngram ? 1 : 0;
         return {
@@ -397,9 +405,25 @@ class Model {
      * @returns {Record<string, {shape: number[], values: Float32Array}>}
      */
     trace(source, target, changes) {
+        const {calls} = this.instance, {table, values} = Model.changes(changes);
+        return this.kept([Int32Array.from(source), Int32Array.from(target), table, Float32Array.from(values)],
+            (from, to, list, all, message, size) => calls.dragoman_trace(
+                this.engine, from, source.length, to, target.length, list, changes.length, all, values.length, message, size));
+    }
+
+    /** The search for one source, with changes: `dragoman_trace_search` of cpp/trace_api.cpp. */
+    record(source, {forced = [], bannedAt = [], ...options}, changes) {
+        const {calls} = this.instance, {numbers, fractions} = this.request(0, source, options), rules = [...forced, ...bannedAt].flat();
+        return this.kept([Int32Array.from(numbers), Float64Array.from(fractions), Int32Array.from(rules), Model.changes(changes).table],
+            (first, second, pairs, list, message, size) => calls.dragoman_trace_search(this.engine, first, second, pairs,
+                forced.length, bannedAt.length, list, changes.length, message, size));
+    }
+
+    /** Changes as `Change` of cpp/trace.h. */
+    static changes(changes) {
         const STACKS = ["encoder", "decoder", "cross"];
         const WHAT = ["without", "shift", "no_positions", "base", "unscaled", "no_residual", "no_mask", "embedding", "weights"];
-        const {calls} = this.instance, ROW = 8, values = changes.flatMap((one) => Array.from(one.values ?? []));
+        const ROW = 8, values = changes.flatMap((one) => Array.from(one.values ?? []));
         const table = new Int32Array(ROW * changes.length), numbers = new Float32Array(table.buffer);
         let first = 0;
         for (const [i, one] of changes.entries()) {
@@ -410,10 +434,12 @@ class Model {
             numbers[ROW * i + 7] = number;
             first += count;
         }
-        const trace = this.instance.opened(
-            [Int32Array.from(source), Int32Array.from(target), table, Float32Array.from(values)],
-            (from, to, list, all, message, size) => calls.dragoman_trace(
-                this.engine, from, source.length, to, target.length, list, changes.length, all, values.length, message, size));
+        return {table, values};
+    }
+
+    /** The arrays of the trace that `open` opens. */
+    kept(parts, open) {
+        const {calls} = this.instance, trace = this.instance.opened(parts, open);
         try {
             const at = calls.dragoman_trace_numbers(trace) >>> 0, {buffer} = calls.memory;
             return Object.fromEntries(JSON.parse(this.instance.message(calls.dragoman_trace_directory(trace))).map(
@@ -472,12 +498,12 @@ function serve(port) {
     const work = async (id, call, args) => {
         if (call === "load") {
             model = await Model.load(...args, (progress) => port.postMessage({id, progress}));
-            const {shape, generation, languages, dtype} = model;
-            return {shape, generation, languages, dtype};
+            const {shape, generation, languages, dtype, parameters} = model;
+            return {shape, generation, languages, dtype, parameters};
         }
         if (!model || model.instance.broken) throw new EngineError("the engine has failed before: load the model again");
-        if (call === "encode" || call === "decode" || call === "pieces") return model[args[0]][call](args[1]);
-        if (call === "trace") return model.trace(...args);
+        if (["encode", "cut", "decode", "pieces"].includes(call)) return model[args[0]][call](args[1]);
+        if (call === "trace" || call === "record") return model[call](...args);
         for (const answer of model[call](...args)) {
             if (answer) port.postMessage({id, answer});
             else await messages();
@@ -577,7 +603,9 @@ class Remote {
  * @property {"full" | "patient" | "shrinking" | "exact"} [stop] when a search ends
  * @property {string | string[]} [prefix] the beginning of each translation, or of all
  * @property {string} [attention] LAYER or LAYER.HEAD, counted from 1
- * @property {number} [minimumLength] @property {number} [noRepeatNgram] @property {number} [maxExtraTokens]
+ * @property {number} [minimumLength] @property {number} [noRepeatNgram]
+ * @property {number} [maxExtraTokens] tokens more than the source has, at most
+ * @property {number} [maxTokens] tokens at most, the prefix included, instead
  * @property {number[]} [banned] ids that are never generated
  * @property {boolean} [renormalize]
  * @property {string} [to] target language, for a model of several
@@ -607,6 +635,8 @@ export class Translator {
         [this.sourceLanguage, this.targetLanguage] = about.languages;
         /** float32, bfloat16 or int8 */
         this.dtype = about.dtype;
+        /** How many weights the model has. */
+        this.parameters = about.parameters;
     }
 
     /**
@@ -628,6 +658,9 @@ export class Translator {
     /** @returns {Promise<number[]>} ids of a text. `side`: the vocabulary, "source" or "target". */
     encode(text, side = "source") { return this.remotes[0].call("encode", [side, text]); }
 
+    /** @returns {Promise<{text: string, ids: number[], ends: number[]}>} with where each token ends, in characters */
+    cut(text, side = "source") { return this.remotes[0].call("cut", [side, text]); }
+
     /** @returns {Promise<string>} */
     decode(ids, side = "target") { return this.remotes[0].call("decode", [side, ids]); }
 
@@ -644,6 +677,19 @@ export class Translator {
      * @returns {Promise<Record<string, {shape: number[], values: Float32Array}>>}
      */
     trace(source, target, changes = []) { return this.remotes[0].call("trace", [source, target, changes]); }
+
+    /**
+     * A beam search that keeps each candidate in `tree`: its parent or -1, token, log-probability, their sum, what became of it
+     * (0 kept, 1 pruned, 2 finished, 3 banned), and 1 if the limit of tokens cut it. Heads may be off, and the source may have
+     * other positions. The model's positions come with it.
+     *
+     * @param {number[]} source ids
+     * @param {Options & {forced?: [number, number][], bannedAt?: [number, number][]}} [options] pairs of a position, counted from 0,
+     *     and an id; it is banned everywhere at -1
+     * @param {Change[]} [changes]
+     * @returns {Promise<Record<string, {shape: number[], values: Float32Array}>>}
+     */
+    record(source, options = {}, changes = []) { return this.remotes[0].call("record", [source, options, changes]); }
 
     /** End the workers. What still runs, and later calls, are rejected with an AbortError. */
     close() { for (const remote of this.remotes) remote.close(); }
@@ -664,6 +710,9 @@ export class Translator {
         return found;
     }
 }
+
+/** The options of the model in a config.json, with defaults. Throws an EngineError for one that the engine does not run. */
+export const shapeOf = (config) => Model.shape(config);
 
 /** Whether this browser runs engine.wasm: it needs WebAssembly with SIMD, which all browsers have since 2023. */
 export function supported() {
