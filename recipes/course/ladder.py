@@ -23,11 +23,11 @@ from dragoman.translation.translator import Translator
 
 _GRU: Table = {"cell": "gru", "layers": 1}
 SYSTEMS: dict[str, tuple[type[Any], Table]] = {
-    "LSTM": (RecurrentConfig, {"layers": 1, "d_model": 100, "bidirectional": False, "reverse_source": True}),
-    "GRU": (RecurrentConfig, _GRU | {"d_model": 108, "bidirectional": False, "reverse_source": True}),
-    "GRU with attention": (RecurrentConfig, _GRU | {"d_model": 104, "attention": "general"}),
+    "lstm": (RecurrentConfig, {"layers": 1, "d_model": 100, "bidirectional": False, "reverse_source": True}),
+    "gru": (RecurrentConfig, _GRU | {"d_model": 108, "bidirectional": False, "reverse_source": True}),
+    "gru-attention": (RecurrentConfig, _GRU | {"d_model": 104, "attention": "general"}),
     "convolutional": (ConvolutionalConfig, {"d_model": 56, "encoder_layers": 3, "decoder_layers": 3}),
-    "Transformer": (TransformerConfig, {"norm": "pre"}),
+    "transformer": (TransformerConfig, {"norm": "pre"}),
 }
 WORDS = 300  # of English, the most common
 SECONDS = 60  # of processor time
@@ -84,7 +84,7 @@ def ladder(course: Course) -> Table:
         buckets.append([pair for pair in lines if low <= len(pair[0].split()) <= high][:MOST])
     systems, attention = [], []
     for seed, system in itertools.product(course.seeds, SYSTEMS):
-        name = f"ladder/{system.replace(' ', '-')}-{seed}"
+        name = f"ladder/{system}-{seed}"
         result = course.once(name, partial(climb, course, system, seed, name, buckets))
         shown = result.pop("attention")
         attention += [{"system": system, **one} for one in shown if seed == 1]

@@ -16,7 +16,8 @@ The file is one object. Each entry has `command`, `seeds`, `seconds` (of process
     norm       curves of {norm, warmup, seed}: steps, train, valid
     smoothing  curves of {smoothing, seed}: steps, train, valid, and probability, the mean of the right token
     heads      pairs, loss, and without: {head: loss with this head switched off}, heads as "cross.2.1"
-    ladder     buckets: [{from, to, pairs}], words of the source;
+    ladder     of lstm, gru, gru-attention, convolutional and transformer:
+               buckets: [{from, to, pairs}], words of the source;
                systems: [{system, seed, parameters, updates, seconds, bleu, by_length}], BLEU by bucket;
                attention: [{system, source, target, weights}], tokens, and rows of weights of target tokens
 
