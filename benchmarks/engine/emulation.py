@@ -3,16 +3,17 @@
     python benchmarks/engine/emulation.py --model runs/multi30k --text test.en [--lines 1000] [--count]
 
 Needs Debian's g++-aarch64-linux-gnu and qemu-user. Compiles the engine for aarch64. Prints for each number
-type and each instruction set, of this machine and of ARM, the translations whose tokens differ from those of
-the first row of the type, how many of these are ties (scores within 1e-4), and the largest difference of the
-scores of equal tokens. --count adds the instructions that the emulated processor executes for a token, source
-and target, without loading.
+type, search and instruction set, of this machine and of ARM, the lines whose translations differ from those
+of the first row of the search, how many of these are ties (scores within 1e-4), and the largest difference of
+the scores of equal tokens. --searches chooses among those of agreement.py. --count adds the instructions that
+the emulated processor executes for a token, source and best target, without loading.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import itertools
 import os
 import struct
 import subprocess
@@ -28,12 +29,10 @@ from dragoman.base.compiler import Sources, cached, compile_library
 from dragoman.base.tables import aligned
 from dragoman.translation.native import build, library, native, session
 from dragoman.translation.search.engine import Hypothesis, Request
-from dragoman.translation.search.options import Beam
 
 COMPILER = "aarch64-linux-gnu-g++"
 QEMU = ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu")
 LEVELS = ("neon", "neon-dotprod", "neon-i8mm", "neon-bf16")
-TIE = 1e-4
 _HERE = Path(__file__).parent
 _WHOLE, _FRACTIONS = 14, 2  # arguments of a call, as in emulated.cpp
 _BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int8": 1}
@@ -246,20 +245,22 @@ def compile_counter(folder: Path) -> Path:
     return folder / "counter.so"
 
 
-Answers = list[Hypothesis]
+Answers = list[Sequence[Hypothesis]]
 
 
 def translate(model: Path, dtype: str, requests: Sequence[Request]) -> Answers:
     engine = native.NativeEngine.load(model, dtype=dtype, threads=1)
     answers = dict(engine.search(requests))
-    return [answers[number][0] for number in range(len(requests))]
+    return [answers[number] for number in range(len(requests))]
 
 
-def compare(name: str, dtype: str, ours: Answers, theirs: Answers) -> list[str]:
-    pairs = list(zip(ours, theirs, strict=True))
-    differ = [abs(a.score - b.score) < TIE for a, b in pairs if a.tokens != b.tokens]
-    apart = max((abs(a.score - b.score) for a, b in pairs if a.tokens == b.tokens), default=0.0)
-    return [dtype, name, f"{len(pairs):,}", str(len(differ)), str(sum(differ)), f"{apart:.1e}"]
+def compare(ours: Answers, theirs: Answers) -> list[str]:
+    from agreement import Agreement
+
+    agreement = Agreement()
+    for mine, yours in zip(ours, theirs, strict=True):
+        agreement.add(mine, yours)
+    return [str(agreement.count), str(agreement.differ), str(agreement.ties), f"{agreement.apart:.1e}"]
 
 
 def here() -> list[str]:
@@ -277,29 +278,33 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--text", type=Path, required=True)
     parser.add_argument("--lines", type=int, default=1000)
-    parser.add_argument("--beam", type=int, default=1)
+    parser.add_argument("--searches", nargs="+", default=["greedy"], metavar="NAME", help="or all")
     parser.add_argument("--types", default="float32,bfloat16,int8")
     parser.add_argument("--levels", default=",".join(LEVELS), help="of ARM")
     parser.add_argument("--cpu", default="max", help="of qemu")
     parser.add_argument("--count", action="store_true")
     options = parser.parse_args()
+    from agreement import SEARCHES
+
     from dragoman.translation.translator import Translator
 
+    searches = [*SEARCHES] if options.searches == ["all"] else options.searches
     lines = options.text.read_text(encoding="utf-8").splitlines()[: options.lines]
     sources = [source for source in Translator.load(options.model).tokenizer.encode_source(lines) if source]
-    requests = [Request(source=s, how=Beam(size=options.beam), max_tokens=len(s) + 50) for s in sources]
-    table = [["type", "instructions", "lines", "differ", "of these ties", "scores apart"]]
+    table = [["type", "search", "instructions", "lines", "differ", "of these ties", "scores apart"]]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program = compile_engine(folder)
         counter = compile_counter(folder) if options.count else None
-        for dtype in options.types.split(","):
+        for dtype, search in itertools.product(options.types.split(","), searches):
+            how, rules = SEARCHES[search]
+            requests = [Request(source=s, how=how, max_tokens=len(s) + 50, rules=rules) for s in sources]
             reference: Answers | None = None
             for level in here():
                 os.environ["DRAGOMAN_INSTRUCTIONS"] = level
                 answers = translate(options.model, dtype, requests)
                 reference = reference or answers
-                table.append(compare(level, dtype, answers, reference))
+                table.append([dtype, search, level, *compare(answers, reference)])
             assert reference is not None
             for level in options.levels.split(","):
                 counts = []
@@ -312,15 +317,14 @@ def main() -> None:
                         answers = translate(options.model, dtype, asked)
                     emulated.close()
                     counts.append(int(log.read_text()) if counter else 0)
-                table.append(compare(level, dtype, answers, reference))
+                table.append([dtype, search, level, *compare(answers, reference)])
                 if counter:
-                    tokens = sum(
-                        len(r.source) + len(a.tokens) + 2 for r, a in zip(requests, answers, strict=True)
-                    )
+                    pairs = zip(requests, answers, strict=True)
+                    tokens = sum(len(r.source) + len(best[0].tokens) + 2 for r, best in pairs)
                     table[-1].append(f"{(counts[1] - counts[0]) / tokens:,.0f}")
     if options.count:
-        table = [[*table[0], "instructions a token"], *(row + [""] * (7 - len(row)) for row in table[1:])]
-    print("\n".join(aligned(table, right=range(2, len(table[0])))))
+        table = [[*table[0], "instructions a token"], *(row + [""] * (8 - len(row)) for row in table[1:])]
+    print("\n".join(aligned(table, right=range(3, len(table[0])))))
 
 
 if __name__ == "__main__":

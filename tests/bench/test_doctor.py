@@ -229,6 +229,13 @@ def test_the_processor_is_named_once() -> None:
     assert by_name()["processor"].value.count("AMX") <= 1
 
 
+def test_the_features_of_arm(monkeypatch) -> None:
+    features = {"neon": True, "fp16_arith": True, "dot": True, "i8mm": True, "bf16": True, "sve": False}
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: features)
+
+    assert ": NEON, dotprod, i8mm, bf16; trains in" in by_name()["processor"].value
+
+
 @pytest.mark.thorough
 def test_importing_it_imports_no_torch() -> None:
     code = "import sys, dragoman.bench.doctor; sys.exit('torch' in sys.modules)"

@@ -47,7 +47,7 @@ class Reference:
             return memory
 
         self.model.encode = reading
-        text = self.translator.translate([sentence], beam=1)[0].text
+        text = self.translator.translate([sentence], beam=1, max_extra_tokens=20)[0].text
         self.model.encode, self.model.positions.table_TE = encode, own
         return text
 

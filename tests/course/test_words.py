@@ -112,7 +112,7 @@ def numbers(reference: Reference, sentence: str) -> Numbers:
     source = reference.tokenizer.encode_source([sentence])[0]
     ids = [*source, reference.end]
     target, _ = reference.greedy(source, len(source) + 20)
-    chosen = ids[2]
+    chosen = ids[min(2, len(ids) - 1)]
     found: Numbers = {
         "words.letters": len(sentence),
         "words.count": len(ids),
@@ -178,7 +178,7 @@ def test_every_live_number_is_pythons(
         count = sum("▁un" in piece for piece in reference.pieces)
         assert live(page, "words")["words.found"] == str(count)
         page.locator("#words [data-widget='words.factor'] input").fill("8")  # the place of the trained factor
-        page.locator("[data-live='words.break.text']", has_text="weil er krank war.").wait_for()
+        page.locator("[data-live='words.break.text']", has_text=page.inner_text("#translation")).wait_for()
         shown = live(page, "words")
         assert shown["words.break.loss"] == shown["words.whole.loss"]
         for sentence in ("a", "<b> \\ של 🙂"):

@@ -404,6 +404,8 @@ def main() -> int:
         folder.mkdir()
         target.make(folder)
         seed = (folder / target.file).read_bytes()
+        with contextlib.suppress(DragomanError):
+            target.read(folder)  # imports, for which a busy machine may take longer than SECONDS
         if not target.run(folder, seed) and options.target not in ("digests.json", "risk.json"):
             raise Wrong("the file is refused as it is")
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))

@@ -18,7 +18,7 @@ from pathlib import Path
 from dragoman.base.machine import cache_folder, cores
 
 SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
-_SECONDS = 600  # for one file, on a busy machine
+_SECONDS = 1800  # for one file; the first link for Windows by zig also compiles its standard library
 
 
 class CompilerError(Exception):

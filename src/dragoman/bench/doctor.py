@@ -217,6 +217,8 @@ def _processor(torch: Any) -> Finding:
         "AVX-512": has.get("avx512_f"),
         "VNNI": has.get("avx512_vnni") or has.get("avx_vnni"),
         "NEON": has.get("neon"),
+        "dotprod": has.get("dot"),
+        "i8mm": has.get("i8mm"),
         "SVE": has.get("sve"),
         "bf16": has.get("avx512_bf16") or has.get("bf16"),
         "AMX": has.get("amx_bf16"),

@@ -440,7 +440,7 @@ function recordedRuns({ recorded, say, options: { of } }) {
             make(
                 "p",
                 { class: "hint" },
-                say("machine.recorded", { seeds: seeds.length ?? seeds, minutes: Math.round(seconds / 60), processor }),
+                say("machine.recorded", { seeds: seeds.length ?? seeds, seconds: Math.round(seconds), processor }),
             ),
         ),
     };

@@ -71,8 +71,8 @@ function lengths({ recorded, say }) {
     const { buckets } = recorded.ladder;
     const curves = systems(recorded).map(([name, runs]) => ({
         name: say(`since.system.${name}`),
-        points: buckets.map(({ from, to }, i) => [
-            to ? (from + to) / 2 : from,
+        points: buckets.map(({ from }, i) => [
+            from,
             mean(runs.map((run) => run.by_length[i])),
         ]),
     }));

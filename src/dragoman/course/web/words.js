@@ -46,14 +46,15 @@ function pick(label, show) {
     const bar = make("div", { class: "controls tall" });
     const body = make("div", {});
     let place = null;
-    const choose = (to) => {
+    const choose = (to) => body.replaceChildren(...show(to));
+    const change = (to) => {
         place = to;
-        body.replaceChildren(...show(to));
+        choose(to);
     };
     const fill = (pieces, start) => {
         const value = Math.min(place ?? start, pieces.length - 1);
         const options = pieces.map((text, i) => ({ value: i, text }));
-        bar.replaceChildren(choice({ label, value, change: choose, options }));
+        bar.replaceChildren(choice({ label, value, change, options }));
         choose(value);
     };
     return { bar, body, fill };

@@ -5,6 +5,7 @@
 //
 // WIDTH: numbers in a vector. Float, Int: vectors. Defined before:
 //   splat(x), load(p), store(p, v)
+//   widen(p): WIDTH numbers of bfloat16. GCC turns __builtin_convertvector into one conversion a number.
 //   load_part(p, n, rest): n < WIDTH numbers, then `rest`; store_part(p, v, n): the first n numbers
 //   fma(a, b, c) = a b + c; max(a, b) = a > b ? a : b (so b, if either is NaN)
 //   above(a, b): bit i is a[i] > b[i]
@@ -228,14 +229,8 @@ void recur(const float* candidate, const float* forget, float* state, float* out
 
 alignas(64) constexpr float ZEROS[WIDTH] = {};
 
-// A vector of keys or values, which are float32, or bfloat16 to save memory.
+// For keys and values, which are float32, or bfloat16 to save memory.
 inline Float widen(const float* p) { return load(p); }
-
-inline Float widen(const uint16_t* p) {
-    Halves halves;
-    __builtin_memcpy(&halves, p, sizeof halves);
-    return (Float)(__builtin_convertvector(halves, Bits) << 16);
-}
 
 template <class Number> inline Float widen_up_to(const Number* p, int64_t n) {
     if (n == WIDTH) return widen(p);
@@ -258,7 +253,7 @@ inline Float score(const float* query, const Number* const* keys, int64_t offset
             const Number* key = keys[i < n ? i : 0] + offset;
             Float sum{};
             if (PARTS) {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
                 for (int d = 0; d < PARTS; d++) sum = fma(load(query + d * WIDTH), widen(key + d * WIDTH), sum);
             } else {
                 each(width, [&](int64_t d, int64_t m) {
@@ -309,6 +304,7 @@ template <class Number>
 inline void gather_head(const float* weights, const Number* const* values, int64_t offset, int64_t count, int64_t width,
                         float* out) {
     int64_t d = 0;
+    for (; d + 8 * WIDTH <= width; d += 8 * WIDTH) gather<1, 8>(weights, 0, values, offset + d, count, out + d);
     for (; d + 4 * WIDTH <= width; d += 4 * WIDTH) gather<1, 4>(weights, 0, values, offset + d, count, out + d);
     for (; d + WIDTH <= width; d += WIDTH) gather<1, 1>(weights, 0, values, offset + d, count, out + d);
     if (d == width) return;
@@ -340,7 +336,7 @@ inline void attend_heads(const float* query, const Number* const* keys, const Nu
     }
     for (int64_t head = 0; head < heads; head++) soften(rows + head * stride, stride);
     int64_t head = 0;
-    if constexpr (PARTS > 0) {
+    if constexpr (PARTS > 0 && PARTS <= 8) {
         constexpr int HEADS = 8 / PARTS;  // at once
         for (; shared == 1 && head + HEADS <= heads; head += HEADS)
             gather<HEADS, PARTS>(rows + head * stride, stride, values, head * width, count, out + head * width);
@@ -367,6 +363,7 @@ inline void attend_to(const float* query, const Number* const* keys, const Numbe
         case 2: return attend_heads<2>(query, keys, values, bias, scale, count, heads, shared, width, weights, out);
         case 4: return attend_heads<4>(query, keys, values, bias, scale, count, heads, shared, width, weights, out);
         case 8: return attend_heads<8>(query, keys, values, bias, scale, count, heads, shared, width, weights, out);
+        case 16: return attend_heads<16>(query, keys, values, bias, scale, count, heads, shared, width, weights, out);
         default: return attend_heads<0>(query, keys, values, bias, scale, count, heads, shared, width, weights, out);
     }
 }

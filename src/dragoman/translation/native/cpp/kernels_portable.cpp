@@ -24,6 +24,14 @@ inline Float load(const void* p) {
     return v;
 }
 
+inline Float widen(const uint16_t* p) {
+#if defined(__SSE2__)
+    return (Float)_mm_unpacklo_epi16(__m128i{}, _mm_loadl_epi64((const __m128i*)p));
+#else
+    return (Float)(Int{p[0], p[1], p[2], p[3]} << 16);
+#endif
+}
+
 inline Int load_int(const void* p) {
     Int v;
     memcpy(&v, p, sizeof v);

@@ -20,6 +20,8 @@ inline Float splat(float x) { return (Float)wasm_f32x4_splat(x); }
 
 inline Float load(const void* p) { return (Float)wasm_v128_load(p); }
 
+inline Float widen(const uint16_t* p) { return (Float)wasm_i32x4_shl(wasm_u32x4_load16x4(p), 16); }
+
 inline Int load_int(const void* p) { return (Int)wasm_v128_load(p); }
 
 inline void store(float* p, Float v) { wasm_v128_store(p, (v128_t)v); }

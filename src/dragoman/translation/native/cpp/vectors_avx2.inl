@@ -10,6 +10,10 @@ inline Float splat(float x) { return _mm256_set1_ps(x); }
 
 inline Float load(const void* p) { return _mm256_loadu_ps((const float*)p); }
 
+inline Float widen(const uint16_t* p) {
+    return (Float)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i*)p)), 16);
+}
+
 inline Int load_int(const void* p) { return (Int)_mm256_loadu_si256((const __m256i*)p); }
 
 inline void store(float* p, Float v) { _mm256_storeu_ps(p, v); }

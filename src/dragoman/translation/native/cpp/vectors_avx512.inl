@@ -12,6 +12,10 @@ inline Float splat(float x) { return _mm512_set1_ps(x); }
 
 inline Float load(const void* p) { return _mm512_loadu_ps(p); }
 
+inline Float widen(const uint16_t* p) {
+    return (Float)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)p)), 16);
+}
+
 inline Int load_int(const void* p) { return (Int)_mm512_loadu_si512(p); }
 
 inline void store(float* p, Float v) { _mm512_storeu_ps(p, v); }

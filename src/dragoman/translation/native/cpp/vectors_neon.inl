@@ -10,6 +10,8 @@ inline Float splat(float x) { return (Float)vdupq_n_f32(x); }
 
 inline Float load(const void* p) { return (Float)vld1q_f32((const float*)p); }
 
+inline Float widen(const uint16_t* p) { return (Float)vshlq_n_u32(vmovl_u16(vld1_u16(p)), 16); }
+
 inline Int load_int(const void* p) { return (Int)vld1q_u8((const uint8_t*)p); }
 
 inline void store(float* p, Float v) { vst1q_f32(p, (float32x4_t)v); }
