@@ -9,7 +9,7 @@ import { lines } from "./plot.js";
 
 /** The standard deviation of a sample. */
 const spread = (values) =>
-    Math.sqrt(values.reduce((sum, value) => sum + (value - mean(values)) ** 2, 0) / Math.max(values.length - 1, 1));
+    Math.sqrt(values.reduce((sum, value) => sum + (value - mean(values)) ** 2, 0) / (values.length - 1));
 const headed = (say, ...keys) => keys.map((key) => say(`since.${key}`));
 
 /** The recorded runs of the ladder by system, or a note that there are none. */
@@ -29,7 +29,7 @@ function ladder({ recorded, say }) {
             runs[0].parameters.toLocaleString("en"),
             Math.round(mean(runs.map((run) => run.updates))).toLocaleString("en"),
             (mean(runs.map((run) => run.seconds)) / 60).toFixed(1),
-            `${mean(bleu).toFixed(1)} ± ${spread(bleu).toFixed(1)}`,
+            mean(bleu).toFixed(1) + (bleu.length > 1 ? ` ± ${spread(bleu).toFixed(1)}` : ""),
         ];
     });
     const { seeds, processor } = recorded.ladder;
