@@ -1,12 +1,12 @@
 // Chapter 3: attention.
 
 import { WEIGHTS } from "../../inspection/views/page/colour.js";
-import { choice, controls, heading, slider, table } from "../../inspection/views/page/controls.js";
+import { choice, controls, heading, slider } from "../../inspection/views/page/controls.js";
 import { fixed } from "../../inspection/views/page/data.js";
 import { heatMap, MASKED, SHOWN, thumbnail } from "../../inspection/views/page/matrix.js";
 import { make, scrolling } from "./dom.js";
-import { matrix, number, word } from "./live.js";
-import { best, dot, logSoftmax, softmax } from "./model.js";
+import { figures, german, latest, matrix, named, number, word } from "./live.js";
+import { best, dot, mean, range, softmax } from "./model.js";
 import { lines } from "./plot.js";
 
 const MODULES = { encoder: "encoder.N.attention", decoder: "decoder.N.attention", cross: "decoder.N.cross_attention" };
@@ -14,16 +14,12 @@ const STACKS = Object.keys(MODULES);
 const FEW = 24; // tokens whose matrix is shown with its numbers
 const LONGER = 20; // tokens that a changed translation may have more
 
-const range = (length) => Array.from({ length }, (_, i) => i);
-const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 const greatest = (values) => values.reduce((a, b) => Math.max(a, b));
 const size = (values) => greatest(values.map(Math.abs));
 const entropy = (weights) => -weights.reduce((sum, one) => sum + (one > 0 ? one * Math.log(one) : 0), 0);
 const row = (values, width, i) => values.subarray(i * width, (i + 1) * width);
 const note = (...children) => make("p", {}, ...children);
-const figures = (kind, caption, head, rows) => scrolling(caption, table(kind, caption, head, rows));
 
-const named = (piece) => piece.replace(/^▁(?=.)/u, "");
 const moduleOf = ({ stack, layer }) => MODULES[stack].replace("N", layer);
 const unrecorded = (say) => ({ element: note(say("unrecorded")) });
 const headName = (say, { stack, layer, head }) =>
@@ -51,38 +47,22 @@ function weightsOf(model, run, at) {
 /** A run with another trace. */
 const withTrace = (run, trace) => Object.assign(Object.create(run), { trace });
 
-/** The mean of -log p of the tokens of a run's translation, in nats, by the logits of a trace. */
-function lossOf({ shape: { end_id } }, { target }, { logits: { shape: [, width], values } }) {
-    return -mean([...target.ids, end_id].map((id, i) => logSoftmax(row(values, width, i))[id]));
-}
-
 /** The trace of a run's translation with changes to the model, its loss, and the translation that they lead to. */
 async function changed(model, run, changes) {
     const { source, target } = run;
     const trace = await model.translator.trace(source.ids, target.ids, changes);
     const most = target.ids.length + LONGER;
     const ids = changes.length ? await model.decode(source.ids, { changes, most }) : target.ids;
-    return { trace, loss: lossOf(model, run, trace), text: await model.translator.decode(ids) };
+    return { trace, loss: model.loss(run, trace), text: await model.translator.decode(ids) };
 }
 
-const translated = (say, key, text) => make("span", { lang: "de", dir: "auto" }, word(key, text || say("nothing")));
+const translated = (say, key, text) => german(key, text || say("nothing"));
 
 /** The translation of a run and a changed one, with the loss of the first for both models. */
 function compared({ model, say }, key, run, { loss, text }) {
-    const rows = [["before", run.target.text, lossOf(model, run, run.trace)], ["after", text, loss]];
-    return figures("compared", say("compared"), ["", say("translation"), say("loss")], rows.map(([when, text, loss]) =>
+    const rows = [["before", run.target.text, model.loss(run, run.trace)], ["after", text, loss]];
+    return figures(say("compared"), ["", say("translation"), say("loss")], rows.map(([when, text, loss]) =>
         [say(when), translated(say, `attention.${key}.${when}`, text), number(`attention.${key}.${when}.loss`, loss)]));
-}
-
-/** Call `work(current, ...)` and mark the element as busy; `current()` tells whether no later call has begun. */
-function latest(element, work) {
-    let newest = 0;
-    return async (...values) => {
-        const own = ++newest;
-        element.setAttribute("aria-busy", "true");
-        await work(() => own === newest, ...values);
-        if (own === newest) element.removeAttribute("aria-busy");
-    };
 }
 
 /** Controls that choose a head and one of its queries. `at` is what is chosen; `every` offers all layers and heads. */
@@ -232,7 +212,7 @@ function randomVectors({ say }) {
     const show = (width) => {
         const both = found[widths.indexOf(width)];
         shown.replaceChildren(
-            figures("random", say("random_table", { width }), ["", ...measures.map((key) => say(key))],
+            figures(say("random_table", { width }), ["", ...measures.map((key) => say(key))],
                 kinds.map((kind, i) =>
                     [say(kind), ...measures.map((key) => number(`attention.random.${kind}.${key}`, both[i][key]))])),
             matrix("attention.random.weights", both.map(({ first }) => first), {
@@ -264,7 +244,7 @@ function unscaled(context) {
         };
         const rows = STACKS.flatMap((stack) =>
             [line(stack, "scaled", run), line(stack, "unscaled", withTrace(run, after.trace))]);
-        element.replaceChildren(figures("unscaled", say("unscaled_table"), ["", say("entropy"), say("greatest")], rows),
+        element.replaceChildren(figures(say("unscaled_table"), ["", say("entropy"), say("greatest")], rows),
             compared(context, "unscaled", run, after));
     });
     return { element, update };
@@ -307,7 +287,7 @@ function allMaps({ model, say }) {
         maps.querySelectorAll("button").forEach((one, i) => one.setAttribute("aria-pressed", String(i === chosen)));
         title.textContent = headName(say, heads[chosen]);
         map.show(shown);
-        patterns.replaceChildren(figures("looks", say("looks_table"), ["", say("mean_weight")],
+        patterns.replaceChildren(figures(say("looks_table"), ["", say("mean_weight")],
             all.map(([name, value]) => [say(name), number(`attention.look.${name}`, value)])));
     }
 
@@ -345,7 +325,7 @@ function everyHead({ model, say, recorded: { heads } }) {
 
     /** The table, with the results of the heads so far. */
     function show(found) {
-        const before = lossOf(model, run, run.trace);
+        const before = model.loss(run, run.trace);
         const losses = found.map(({ loss }) => loss);
         const here = (at, { loss, text }) => [number(`attention.off.${at.name}`, loss), bar(loss, before, losses),
             text === run.target.text ? say("unchanged") : translated(say, `attention.off.${at.name}.text`, text)];
@@ -353,7 +333,7 @@ function everyHead({ model, say, recorded: { heads } }) {
             ...(found[i] ? here(at, found[i]) : ["", "", ""])]);
         const own = make("span", { lang: "de" }, run.target.text);
         const none = [say("none"), fixed(heads.loss, 3), "", number("attention.off.none", before), "", own];
-        box.replaceChildren(figures("losses", say("every_head", heads), head, [none, ...rows]));
+        box.replaceChildren(figures(say("every_head", heads), head, [none, ...rows], "losses"));
     }
 
     const compute = latest(box, async (current) => {
@@ -486,7 +466,7 @@ function cheating({ say, recorded: { cheating } }) {
             title: say("cheating_chart"), x: say("step"), y: say("nats"), numbers: say("show"),
             curves: [true, false].map(curve),
         }), make("p", { class: "hint" }, say("recorded", { seeds: seeds.length, processor })),
-        figures("cheating", say("cheating_table"), ["source", "with", "without"].map((key) => say(key)), rows)) };
+        figures(say("cheating_table"), ["source", "with", "without"].map((key) => say(key)), rows)) };
 }
 
 /** Greedy search in which one query has the weights of the reader. */
@@ -531,7 +511,7 @@ function attend(context) {
                 " ", word(`attention.next.${when}.${i}`, named(model.pieces[id])),
                 " ", number(`attention.next.${when}.${i}.p`, p[id], 2)]));
         };
-        result.replaceChildren(compared(context, "attend", run, { loss: lossOf(model, run, trace), text }),
+        result.replaceChildren(compared(context, "attend", run, { loss: model.loss(run, trace), text }),
             ...(at.stack === "encoder" ? [] : [likely("before", run.trace), likely("after", trace)]));
         rows.querySelectorAll("[data-live]").forEach((one, k) => (one.textContent = fixed(weights[k], 3)));
     });

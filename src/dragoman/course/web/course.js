@@ -170,7 +170,7 @@ function start(model) {
 
     async function renew() {
         const number = ++newest;
-        if (!sentence.text) return;
+        if (!sentence.text) return by("translation").replaceChildren();
         const ids = await model.translator.encode(sentence.text);
         if (ids.length > LONGEST) {
             by("translation").textContent = say("long", { most: LONGEST });

@@ -1,8 +1,9 @@
 // Numbers of the page that the model computes. Each has a key, by which tests and snippets of Python find it.
 
 import { scaleOf } from "../../inspection/views/page/colour.js";
+import { slider, table } from "../../inspection/views/page/controls.js";
 import { fixed } from "../../inspection/views/page/data.js";
-import { make } from "./dom.js";
+import { make, scrolling } from "./dom.js";
 
 /** A live number with some decimals. */
 export const number = (key, value, decimals = 3) =>
@@ -10,6 +11,46 @@ export const number = (key, value, decimals = 3) =>
 
 /** A live text, such as a token. */
 export const word = (key, text) => make("bdi", { class: "name", "data-live": key }, text);
+
+/** A live text in German. */
+export const german = (key, text) => make("span", { lang: "de", dir: "auto" }, word(key, text));
+
+/** A token without the sign of the space before it. */
+export const named = (piece) => piece.replace(/^▁(?=.)/u, "");
+
+/**
+ * A table whose first column names the rows. A column with letters is set as text, others as numbers. `kind` names
+ * the table for the style sheet.
+ */
+export function figures(caption, head, rows, kind = null) {
+    const made = table(kind, caption, head, rows);
+    head.forEach((_, i) => {
+        const cells = Array.from(made.rows, (row) => row.cells[i]);
+        const text = cells.slice(1).some((cell) => /\p{L}/u.test(cell.textContent));
+        for (const cell of cells) cell.classList.toggle("text", text);
+    });
+    return scrolling(made.caption.textContent, made);
+}
+
+/** Sliders that set the numbers of a state: the label of each is that of its key in the chapter. */
+export const knobs = (say, chapter, state, show, lists) => Object.entries(lists).map(([key, values]) => slider({
+    label: say(`${chapter}.${key}`), values, value: state[key],
+    change(value) {
+        state[key] = value;
+        return show();
+    },
+}).element);
+
+/** Call `work(current, ...)` and mark the element as busy; `current()` tells whether no later call has begun. */
+export function latest(element, work) {
+    let newest = 0;
+    return async (...values) => {
+        const own = ++newest;
+        element.setAttribute("aria-busy", "true");
+        await work(() => own === newest, ...values);
+        if (own === newest) element.removeAttribute("aria-busy");
+    };
+}
 
 /**
  * A matrix with its numbers in coloured cells; the key of a cell is `key.row.column`. `rows` and `columns` are
@@ -30,29 +71,15 @@ export function matrix(key, values, { caption, rows, columns, decimals = 2, limi
         colour(element, value, colours);
         return element;
     };
-    const head =
-        Array.isArray(columns) &&
-        make(
-            "thead",
-            {},
-            make(
-                "tr",
-                {},
-                Array.isArray(rows) && make("td", {}),
-                columns.map((name) => make("th", { scope: "col" }, make("bdi", {}, name))),
-            ),
-        );
-    const body = values.map((row, r) =>
-        make(
-            "tr",
-            {},
-            Array.isArray(rows) && make("th", { scope: "row" }, make("bdi", {}, rows[r])),
-            Array.from(row, (value, c) => cell(value, r, c)),
-        ),
-    );
-    const table = make("table", { class: "matrix" }, make("caption", {}, caption), head, make("tbody", {}, body));
-    table.addEventListener("repaint", paint);
-    return make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": caption }, table);
+    const name = (scope, text) => make("th", { scope }, make("bdi", {}, text));
+    const labelled = Array.isArray(rows);
+    const head = Array.isArray(columns) && make("thead", {},
+        make("tr", {}, labelled && make("td", {}), columns.map((text) => name("col", text))));
+    const body = values.map((row, r) => make("tr", {}, labelled && name("row", rows[r]),
+        Array.from(row, (value, c) => cell(value, r, c))));
+    const shown = make("table", { class: "matrix" }, make("caption", {}, caption), head, make("tbody", {}, body));
+    shown.addEventListener("repaint", paint);
+    return scrolling(caption, shown);
 }
 
 function colour(cell, value, { shades, shade }) {

@@ -1,16 +1,13 @@
 // Chapter 4: the whole machine, trained.
 
-import { choice, slider } from "../../inspection/views/page/controls.js";
+import { choice, controls, slider } from "../../inspection/views/page/controls.js";
 import { allShown, thumbnail } from "../../inspection/views/page/matrix.js";
 import { make } from "./dom.js";
-import { number, word } from "./live.js";
-import { best, cosine, logSoftmax, norm } from "./model.js";
+import { figures, german, latest, number, word } from "./live.js";
+import { best, cosine, logSoftmax, mean, norm, range, steps } from "./model.js";
 import { lines } from "./plot.js";
+import { searching } from "./search.js";
 
-const PENALTY = (length, alpha) => ((5 + length) / 6) ** alpha;
-const steps = (low, high, step) =>
-    Array.from({ length: Math.round((high - low) / step) + 1 }, (_, i) => Number((low + i * step).toFixed(6)));
-const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 const deviation = (values) => Math.sqrt(mean(Array.from(values, (value) => (value - mean(values)) ** 2)));
 const sum = (a, b) => a.map((value, i) => value + b[i]);
 
@@ -18,54 +15,17 @@ const sum = (a, b) => a.map((value, i) => value + b[i]);
 function strip(label, values) {
     const limit = Math.max(...Array.from(values, Math.abs), 1e-9);
     const canvas = thumbnail(label, () => ({
-        rows: [0],
-        columns: Array.from(values, (_, i) => i),
-        values,
-        state: allShown,
-        scale: { signed: true, limit },
+        rows: [0], columns: range(values.length), values, state: allShown, scale: { signed: true, limit },
     }));
     canvas.classList.add("strip");
     return canvas;
 }
 
-/** A table with a caption, column heads by their labels, and rows whose first cell is their name. */
-function grid(say, caption, head, rows) {
-    return make(
-        "div",
-        { class: "scroll", tabindex: 0, role: "group", "aria-label": say(caption) },
-        make(
-            "table",
-            {},
-            make("caption", {}, say(caption)),
-            make(
-                "thead",
-                {},
-                make(
-                    "tr",
-                    {},
-                    head.map((key) => make("th", { scope: "col" }, say(key))),
-                ),
-            ),
-            make(
-                "tbody",
-                {},
-                rows.map(([name, ...cells]) =>
-                    make(
-                        "tr",
-                        {},
-                        make("th", { scope: "row" }, name),
-                        cells.map((cell) => make("td", {}, cell)),
-                    ),
-                ),
-            ),
-        ),
-    );
-}
+const headed = (say, ...keys) => keys.map((key) => say(`machine.${key}`));
 
-/** Buttons for the tokens of a side. The last choice stays if the token is still there. */
-function tokenChoice(label, pieces, value, change) {
-    return choice({ label, value, change, options: pieces.map((text, i) => ({ value: i, text })) });
-}
+/** Buttons for the tokens of a side. */
+const tokenChoice = (label, pieces, value, change) =>
+    choice({ label, value, change, options: pieces.map((text, i) => ({ value: i, text })) });
 
 // ---- a sentence walks through -------------------------------------------------------------------------------------
 
@@ -117,10 +77,8 @@ function walk({ model, say }) {
                 i ? number(`machine.walk.${i}.cosine`, same) : "",
             ];
         });
-        body.replaceChildren(
-            grid(say, "machine.walk", ["machine.stage", "machine.vector", "machine.length", "machine.cosine"], rows),
-            ...guesses(),
-        );
+        const head = headed(say, "stage", "vector", "length", "cosine");
+        body.replaceChildren(figures(say("machine.walk"), head, rows), ...guesses());
     };
     const guesses = () => {
         if (state.side === "encoder") return [];
@@ -132,7 +90,7 @@ function walk({ model, say }) {
             word(`machine.guess.${i}`, model.pieces[id]),
             number(`machine.guess.${i}.p`, Math.exp(logp), 4),
         ]);
-        return [grid(say, "machine.guesses", ["machine.token", "machine.probability"], rows)];
+        return [figures(say("machine.guesses"), headed(say, "token", "probability"), rows)];
     };
     return {
         element: make("div", {}, bar, body),
@@ -148,30 +106,22 @@ function walk({ model, say }) {
 function layerNorm({ say }) {
     const bar = make("div", { class: "controls" });
     const body = make("div", {});
-    let place = 1,
-        run;
+    let place = 1;
+    let run;
     const table = () => {
-        const x = run.rows("source.input")[place],
-            out = run.rows("encoder.0.attention")[place];
+        const x = run.rows("source.input")[place];
+        const out = run.rows("encoder.0.attention")[place];
         const rows = [
             ["x", x],
             [say("machine.sublayer"), out],
             [say("machine.sum"), sum(x, out)],
             [say("machine.normalised"), run.rows("encoder.0.attention_residual.norm")[place]],
         ];
-        body.replaceChildren(
-            grid(
-                say,
-                "machine.norm",
-                ["machine.vector", "machine.numbers", "machine.mean", "machine.deviation"],
-                rows.map(([name, values], i) => [
-                    name,
-                    strip(name, values),
-                    number(`machine.norm.${i}.mean`, mean(values)),
-                    number(`machine.norm.${i}.deviation`, deviation(values)),
-                ]),
-            ),
-        );
+        const head = headed(say, "vector", "numbers", "mean", "deviation");
+        body.replaceChildren(figures(say("machine.norm"), head, rows.map(([name, values], i) => [
+            name, strip(name, values),
+            number(`machine.norm.${i}.mean`, mean(values)), number(`machine.norm.${i}.deviation`, deviation(values)),
+        ])));
     };
     return {
         element: make("div", {}, bar, body),
@@ -191,35 +141,29 @@ function layerNorm({ say }) {
 
 function hidden({ model, say }) {
     const body = make("div", {});
-    let layer = 0,
-        run;
-    const table = () =>
+    let layer = 0;
+    let run;
+    const table = () => {
+        const rows = run.rows(`encoder.${layer}.feed_forward.hidden`).map((values, i) => [
+            word(`machine.hidden.${i}.piece`, run.source.pieces[i]),
+            strip(say("machine.neurons", { token: run.source.pieces[i] }), values),
+            number(`machine.hidden.${i}.active`, values.filter((value) => value > 0).length, 0),
+            number(`machine.hidden.${i}.greatest`, Math.max(...values)),
+        ]);
         body.replaceChildren(
-            grid(
-                say,
-                "machine.hidden",
-                ["machine.token", "machine.numbers", "machine.active", "machine.greatest"],
-                run
-                    .rows(`encoder.${layer}.feed_forward.hidden`)
-                    .map((values, i) => [
-                        word(`machine.hidden.${i}.piece`, run.source.pieces[i]),
-                        strip(say("machine.neurons", { token: run.source.pieces[i] }), values),
-                        number(`machine.hidden.${i}.active`, values.filter((value) => value > 0).length, 0),
-                        number(`machine.hidden.${i}.greatest`, Math.max(...values)),
-                    ]),
-            ),
-        );
+            figures(say("machine.hidden"), headed(say, "token", "numbers", "active", "greatest"), rows));
+    };
     const layers = choice({
         label: say("machine.layer"),
         value: 0,
+        options: range(model.shape.encoder_layers).map((value) => ({ value, text: String(value + 1) })),
         change(to) {
             layer = to;
             table();
         },
-        options: Array.from({ length: model.shape.encoder_layers }, (_, value) => ({ value, text: String(value + 1) })),
     });
     return {
-        element: make("div", {}, make("div", { class: "controls" }, layers), body),
+        element: make("div", {}, controls(layers), body),
         update(next) {
             run = next;
             table();
@@ -232,22 +176,16 @@ function hidden({ model, say }) {
 /** Each token of a given translation: its probability after those before it, and the likeliest in its place. */
 function forcing({ model, say }) {
     const field = make("input", {
-        type: "text",
-        maxlength: 200,
-        spellcheck: "false",
-        lang: "de",
-        "aria-label": say("machine.given"),
+        type: "text", maxlength: 200, spellcheck: "false", lang: "de", "aria-label": say("machine.given"),
     });
     const body = make("div", {});
-    let run,
-        newest = 0;
-    const show = async () => {
-        const count = ++newest;
+    let run;
+    const show = latest(body, async (current) => {
         const text = field.value.trim();
         const own = !text || text === run.target.text; // its tokens may be other ones than those of its text
         const target = own ? run.target.ids : await model.translator.encode(text, "target");
         const given = await model.traced(run.source.text, run.source.ids, target);
-        if (count !== newest) return;
+        if (!current()) return;
         const ids = [...target, model.shape.end_id];
         const logs = given.rows("logits").map((row) => logSoftmax(row));
         const rows = ids.map((id, i) => [
@@ -257,37 +195,16 @@ function forcing({ model, say }) {
             word(`machine.forcing.${i}.best`, model.pieces[best(logs[i])]),
             number(`machine.forcing.${i}.chance`, Math.exp(logs[i][best(logs[i])]), 4),
         ]);
-        body.replaceChildren(
-            grid(
-                say,
-                "machine.forcing",
-                [
-                    "machine.given_token",
-                    "machine.probability",
-                    "machine.nats",
-                    "machine.likeliest",
-                    "machine.probability",
-                ],
-                rows,
-            ),
-            make(
-                "p",
-                {},
-                say("machine.mean_loss"),
-                " ",
-                number("machine.forcing.mean", -mean(ids.map((id, i) => logs[i][id])), 4),
-            ),
-            make("p", {}, say("machine.free"), " ", make("bdi", { lang: "de" }, run.target.text)),
-        );
-    };
+        const head = headed(say, "given_token", "probability", "nats", "likeliest", "probability");
+        body.replaceChildren(figures(say("machine.forcing"), head, rows),
+            make("p", {}, say("machine.mean_loss"), " ",
+                number("machine.forcing.mean", model.loss(given, given.trace), 4)),
+            make("p", {}, say("machine.free"), " ", make("bdi", { lang: "de" }, run.target.text)));
+    });
     field.addEventListener("input", show);
     return {
-        element: make(
-            "div",
-            {},
-            make("label", { class: "control wide" }, make("span", {}, say("machine.given")), field),
-            body,
-        ),
+        element: make("div", {},
+            controls(make("label", { class: "control wide" }, make("span", {}, say("machine.given")), field)), body),
         update(next) {
             if (run && field.value === run.target.text) field.value = "";
             run = next;
@@ -297,35 +214,26 @@ function forcing({ model, say }) {
     };
 }
 
-/** A formula with sliders: `values(...)` gives the numbers, `curve(...)` the chart. */
+/** Sliders, and below them what `show` gives for their values. */
 function formula(sliders, show) {
     const box = make("div", {});
     const state = sliders.map(({ value }) => value);
     const draw = () => box.replaceChildren(...show(...state));
-    const knobs = sliders.map(
-        (one, i) =>
-            slider({
-                ...one,
-                change(to) {
-                    state[i] = to;
-                    draw();
-                },
-            }).element,
-    );
+    const knobs = sliders.map((one, i) => slider({ ...one, change(to) {
+        state[i] = to;
+        draw();
+    } }).element);
     draw();
-    return { element: make("div", {}, make("div", { class: "controls" }, knobs), box) };
+    return { element: make("div", {}, controls(knobs), box) };
 }
 
 function loss({ say }) {
-    const points = steps(0.01, 1, 0.01).map((p) => [p, -Math.log(p)]);
-    return formula([{ label: say("machine.right_p"), values: steps(0.01, 1, 0.01), value: 0.5 }], (p) => [
+    const values = steps(0.01, 1, 0.01);
+    const points = values.map((p) => [p, -Math.log(p)]);
+    return formula([{ label: say("machine.right_p"), values, value: 0.5 }], (p) => [
         lines({
-            title: say("machine.loss"),
-            x: say("machine.right_p"),
-            y: say("machine.nats"),
-            curves: [{ name: "−log p", points }],
-            numbers: say("machine.show"),
-            mark: p,
+            title: say("machine.loss"), x: say("machine.right_p"), y: say("machine.nats"), numbers: say("machine.show"),
+            curves: [{ name: "−log p", points }], mark: p,
         }),
         make("p", {}, `−log ${p} = `, number("machine.loss", -Math.log(p))),
     ]);
@@ -333,58 +241,38 @@ function loss({ say }) {
 
 function smoothing({ model, say }) {
     const size = model.shape.target_vocab;
+    const values = steps(0, 0.5, 0.01);
     const lowest = (e) => {
         const [right, other] = [1 - e + e / size, e / size];
         return -right * Math.log(right) - (other ? (size - 1) * other * Math.log(other) : 0);
     };
-    return formula([{ label: "ε", values: steps(0, 0.5, 0.01), value: 0.1 }], (e) => [
-        grid(
-            say,
-            "machine.smoothed",
-            ["machine.what", "machine.value"],
-            [
-                [say("machine.right"), number("machine.smoothing.right", 1 - e + e / size, 5)],
-                [say("machine.other", { size: size - 1 }), number("machine.smoothing.other", e / size, 6)],
-                [say("machine.lowest"), number("machine.smoothing.lowest", lowest(e), 4)],
-            ],
-        ),
+    const title = say("machine.lowest");
+    return formula([{ label: "ε", values, value: 0.1 }], (e) => [
+        figures(say("machine.smoothed"), headed(say, "what", "value"), [
+            [say("machine.right"), number("machine.smoothing.right", 1 - e + e / size, 5)],
+            [say("machine.other", { size: size - 1 }), number("machine.smoothing.other", e / size, 6)],
+            [title, number("machine.smoothing.lowest", lowest(e), 4)],
+        ]),
         lines({
-            title: say("machine.lowest"),
-            x: "ε",
-            y: say("machine.nats"),
-            curves: [{ name: say("machine.lowest"), points: steps(0, 0.5, 0.01).map((x) => [x, lowest(x)]) }],
-            numbers: say("machine.show"),
-            mark: e,
+            title, x: "ε", y: say("machine.nats"), numbers: say("machine.show"),
+            curves: [{ name: title, points: values.map((x) => [x, lowest(x)]) }], mark: e,
         }),
     ]);
 }
 
 function rate({ say }) {
     const at = (step, width, warm) => width ** -0.5 * Math.min(step ** -0.5, step * warm ** -1.5);
-    const powers = [64, 128, 256, 512, 1024],
-        warm = [100, 250, 500, 1000, 2000, 4000, 8000, 16000];
-    return formula(
-        [
-            { label: "d_model", values: powers, value: 512 },
-            { label: say("machine.warmup"), values: warm, value: 4000 },
-        ],
-        (width, warmup) => [
-            lines({
-                title: say("machine.rate"),
-                x: say("machine.step"),
-                y: "",
-                mark: warmup,
-                numbers: say("machine.show"),
-                curves: [
-                    {
-                        name: say("machine.rate"),
-                        points: steps(100, 30000, 100).map((step) => [step, at(step, width, warmup)]),
-                    },
-                ],
-            }),
-            make("p", {}, say("machine.peak"), " ", number("machine.rate.peak", at(warmup, width, warmup), 6)),
-        ],
-    );
+    const name = say("machine.rate");
+    return formula([
+        { label: "d_model", values: [64, 128, 256, 512, 1024], value: 512 },
+        { label: say("machine.warmup"), values: [100, 250, 500, 1000, 2000, 4000, 8000, 16000], value: 4000 },
+    ], (width, warmup) => [
+        lines({
+            title: name, x: say("machine.step"), y: "", numbers: say("machine.show"), mark: warmup,
+            curves: [{ name, points: steps(100, 30000, 100).map((step) => [step, at(step, width, warmup)]) }],
+        }),
+        make("p", {}, say("machine.peak"), " ", number("machine.rate.peak", at(warmup, width, warmup), 6)),
+    ]);
 }
 
 const VARIANTS = {
@@ -404,243 +292,27 @@ function meanCurves(entry, variant, values) {
 
 /** What training runs recorded, under the name in the options. */
 function recordedRuns({ recorded, say, options: { of } }) {
-    const entry = recorded[of],
-        show = say("machine.show");
+    const entry = recorded[of];
     if (!entry) return { element: make("p", { class: "hint" }, say("machine.unrecorded")) };
-    const chart = (values) =>
-        lines({
-            title: say(`machine.${of}.${values}`),
-            x: say("machine.step"),
-            y: values === "valid" ? say("machine.nats") : "",
-            numbers: show,
-            curves: meanCurves(entry, VARIANTS[of], values).map(([name, points]) => ({
-                name: say(`machine.curve.${name}`),
-                points,
-            })),
-        });
-    const gradients =
-        entry.gradients &&
-        lines({
-            title: say("machine.gradients"),
-            x: say("machine.depth"),
-            y: say("machine.log10"),
-            numbers: show,
-            curves: entry.gradients.map(({ residual, step, encoder, decoder }) => ({
-                name: say("machine.at_step", { which: say(`machine.curve.${residual ? "with" : "without"}`), step }),
-                points: [...encoder, ...decoder].map((value, i) => [i + 1, Math.log10(Math.max(value, 1e-12))]),
-            })),
-        });
-    const charts = [gradients, chart("valid"), entry.curves[0].probability && chart("probability")].filter(Boolean);
-    const { seconds, processor, seeds } = entry;
-    return {
-        element: make(
-            "div",
-            {},
-            charts,
-            make(
-                "p",
-                { class: "hint" },
-                say("machine.recorded", { seeds: seeds.length ?? seeds, seconds: Math.round(seconds), processor }),
-            ),
-        ),
-    };
-}
-
-// ---- search -------------------------------------------------------------------------------------------------------
-
-/** Beam search, section 6.1: the hypotheses of each step, and the finished ones with their log-probabilities. */
-async function beamSearch(model, source, size) {
-    let open = [{ ids: [], logp: 0 }];
-    const finished = [],
-        history = [],
-        end = model.shape.end_id,
-        most = source.length + 20;
-    while (open.length && finished.length < size) {
-        const candidates = [];
-        for (const { ids, logp } of open) {
-            const next = await model.next(source, ids);
-            const likely = Array.from(next, (value, id) => [value, id])
-                .sort((a, b) => b[0] - a[0])
-                .slice(0, 2 * size);
-            for (const [value, id] of likely) candidates.push({ ids: [...ids, id], logp: logp + value });
-        }
-        candidates.sort((a, b) => b.logp - a.logp);
-        const step = candidates.slice(0, 2 * size).map((one) => ({ ...one, ended: one.ids.at(-1) === end }));
-        open = step.filter(({ ended }) => !ended).slice(0, size);
-        const last = open.length ? step.indexOf(open.at(-1)) : step.length;
-        finished.push(...step.filter(({ ended }, i) => ended && i < Math.max(last, size)));
-        history.push(
-            step.map((one) => ({ ...one, kept: open.includes(one), ended: one.ended && finished.includes(one) })),
-        );
-        if (history.length >= most) break;
-    }
-    return { finished, history };
-}
-
-function search({ model, say }) {
-    const state = { size: 3, alpha: 0.6 };
-    const body = make("div", {});
-    let run,
-        found,
-        newest = 0;
-    const ranked = () =>
-        [...found.finished].sort(
-            (a, b) => b.logp / PENALTY(b.ids.length, state.alpha) - a.logp / PENALTY(a.ids.length, state.alpha),
-        );
-    const show = async () => {
-        const all = ranked().slice(0, state.size);
-        const texts = await Promise.all(all.map(({ ids }) => model.translator.decode(ids.slice(0, -1))));
-        const rows = all.map(({ ids, logp }, i) => [
-            word(`machine.search.${i}.text`, texts[i]),
-            number(`machine.search.${i}.logp`, logp),
-            number(`machine.search.${i}.length`, ids.length, 0),
-            number(`machine.search.${i}.score`, logp / PENALTY(ids.length, state.alpha)),
-        ]);
-        const history = found.history.map((step, i) =>
-            make(
-                "li",
-                {},
-                step.slice(0, state.size + 3).map(({ ids, logp, kept, ended }) =>
-                    make(
-                        "span",
-                        { class: ended ? "beam ended" : kept ? "beam kept" : "beam", title: logp.toFixed(3) },
-                        make(
-                            "bdi",
-                            {},
-                            ids
-                                .slice(-3)
-                                .map((id) => model.pieces[id])
-                                .join(""),
-                        ),
-                        make(
-                            "span",
-                            { class: "unseen" },
-                            ` ${say(ended ? "machine.ended" : kept ? "machine.kept" : "machine.dropped")}`,
-                        ),
-                    ),
-                ),
-            ),
-        );
-        body.replaceChildren(
-            grid(
-                say,
-                "machine.search",
-                ["machine.translation", "machine.logp", "machine.tokens", "machine.score"],
-                rows,
-            ),
-            make("details", {}, make("summary", {}, say("machine.steps")), make("ol", { class: "beams" }, history)),
-        );
-    };
-    const renew = async () => {
-        const count = ++newest;
-        const next = await beamSearch(model, run.source.ids, state.size);
-        if (count !== newest) return;
-        found = next;
-        await show();
-    };
-    const knobs = [
-        slider({
-            label: say("machine.beam"),
-            values: steps(1, 6, 1),
-            value: state.size,
-            change(to) {
-                state.size = to;
-                renew();
-            },
-        }),
-        slider({
-            label: say("machine.alpha"),
-            values: steps(-1, 3, 0.1),
-            value: state.alpha,
-            change(to) {
-                state.alpha = to;
-                show();
-            },
-        }),
-    ];
-    return {
-        element: make(
-            "div",
-            {},
-            make(
-                "div",
-                { class: "controls" },
-                knobs.map(({ element }) => element),
-            ),
-            body,
-        ),
-        update(next) {
-            run = next;
-            return renew();
-        },
-    };
-}
-
-/** Random numbers from 0 to 1, the same for the same seed: mulberry32. */
-function random(seed) {
-    return () => {
-        seed = (seed + 0x6d2b79f5) | 0;
-        let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-        t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-        return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-    };
-}
-
-function sampling({ model, say }) {
-    const state = { temperature: 1, seed: 1 };
-    const body = make("div", {});
-    let run,
-        newest = 0;
-    const renew = async () => {
-        const count = ++newest,
-            draw = random(state.seed),
-            rows = [];
-        for (let i = 0; i < 5; i++) {
-            let logp = 0;
-            const pick = (logs) => {
-                const chances = logSoftmax(logs.map((value) => value / state.temperature)).map(Math.exp);
-                let left = draw(),
-                    id = chances.findIndex((chance) => (left -= chance) < 0);
-                if (id < 0) id = best(chances);
-                logp += logs[id];
-                return id;
-            };
-            const ids = await model.decode(run.source.ids, { pick });
-            if (count !== newest) return;
-            rows.push([
-                word(`machine.sample.${i}.text`, await model.translator.decode(ids)),
-                number(`machine.sample.${i}.logp`, logp),
-            ]);
-        }
-        body.replaceChildren(grid(say, "machine.samples", ["machine.translation", "machine.logp"], rows));
-    };
-    const heat = slider({
-        label: say("machine.temperature"),
-        values: steps(0.1, 2, 0.1),
-        value: 1,
-        change(to) {
-            state.temperature = to;
-            renew();
-        },
+    const numbers = say("machine.show");
+    const chart = (values) => lines({
+        title: say(`machine.${of}.${values}`), x: say("machine.step"), numbers,
+        y: values === "valid" ? say("machine.nats") : "",
+        curves: meanCurves(entry, VARIANTS[of], values)
+            .map(([name, points]) => ({ name: say(`machine.curve.${name}`), points })),
     });
-    const again = make(
-        "button",
-        {
-            type: "button",
-            class: "play",
-            onclick() {
-                state.seed++;
-                renew();
-            },
-        },
-        say("machine.again"),
-    );
+    const gradients = entry.gradients && lines({
+        title: say("machine.gradients"), x: say("machine.depth"), y: say("machine.log10"), numbers,
+        curves: entry.gradients.map(({ residual, step, encoder, decoder }) => ({
+            name: say("machine.at_step", { which: say(`machine.curve.${residual ? "with" : "without"}`), step }),
+            points: [...encoder, ...decoder].map((value, i) => [i + 1, Math.log10(Math.max(value, 1e-12))]),
+        })),
+    });
+    const { seconds, processor, seeds } = entry;
+    const told = { seeds: seeds.length ?? seeds, seconds: Math.round(seconds), processor };
     return {
-        element: make("div", {}, make("div", { class: "controls" }, heat.element, again), body),
-        update(next) {
-            run = next;
-            return renew();
-        },
+        element: make("div", {}, gradients, chart("valid"), entry.curves[0].probability && chart("probability"),
+            make("p", { class: "hint" }, say("machine.recorded", told))),
     };
 }
 
@@ -649,40 +321,25 @@ function sampling({ model, say }) {
 /** The loss of the model's own translation, and its new translation, without one of the shortcuts. */
 function shortcuts({ model, say }) {
     const body = make("div", {});
-    const parts = ["encoder", "decoder"].flatMap((stack) =>
-        Array.from({ length: model.shape[`${stack}_layers`] }, (_, layer) =>
-            (stack === "encoder" ? [0, 2] : [0, 1, 2]).map((place) => ({ what: "no_residual", stack, layer, place })),
-        ).flat(),
-    );
     const names = ["attention", "cross_attention", "feed_forward"];
-    let newest = 0;
-    const update = async (run) => {
-        const count = ++newest,
-            rows = [];
+    const parts = ["encoder", "decoder"].flatMap((stack) => range(model.shape[`${stack}_layers`]).flatMap((layer) =>
+        (stack === "encoder" ? [0, 2] : [0, 1, 2]).map((place) => ({ what: "no_residual", stack, layer, place }))));
+    const named = ({ stack, layer, place }) => say("machine.cut",
+        { stack: say(`machine.${stack}`), part: say(`machine.part.${names[place]}`), layer: layer + 1 });
+    const update = latest(body, async (current, run) => {
+        const rows = [];
         for (const [i, change] of [null, ...parts].entries()) {
             const changes = change ? [change] : [];
             const changed = await model.run(run.source.text, { changes });
             const forced = await model.traced(run.source.text, run.source.ids, run.target.ids, changes);
-            if (count !== newest) return;
-            const ids = [...run.target.ids, model.shape.end_id];
-            const cost = -mean(forced.rows("logits").map((row, t) => logSoftmax(row)[ids[t]]));
-            const name = change
-                ? say("machine.cut", {
-                      stack: say(`machine.${change.stack}`),
-                      part: say(`machine.part.${names[change.place]}`),
-                      layer: change.layer + 1,
-                  })
-                : say("machine.whole");
-            rows.push([
-                name,
-                number(`machine.break.${i}.loss`, cost),
-                word(`machine.break.${i}.text`, changed.target.text),
-            ]);
+            if (!current()) return;
+            rows.push([change ? named(change) : say("machine.whole"),
+                number(`machine.break.${i}.loss`, model.loss(run, forced.trace)),
+                german(`machine.break.${i}.text`, changed.target.text)]);
         }
         body.replaceChildren(
-            grid(say, "machine.breaks", ["machine.shortcut", "machine.nats", "machine.translation"], rows),
-        );
-    };
+            figures(say("machine.breaks"), headed(say, "shortcut", "nats", "translation"), rows));
+    });
     return { element: body, update };
 }
 
@@ -695,7 +352,6 @@ export const machine = {
     "machine.smoothing": smoothing,
     "machine.rate": rate,
     "machine.recorded": recordedRuns,
-    "machine.search": search,
-    "machine.sampling": sampling,
     "machine.break": shortcuts,
+    ...searching,
 };

@@ -78,6 +78,12 @@ export class CourseModel {
         return new Run(await side(text, source), await side(await this.translator.decode(target), target), trace);
     }
 
+    /** The mean of -log p of the tokens of a run's translation, in nats, by the logits of a trace. */
+    loss({ target }, { logits: { shape: [, width], values } }) {
+        return -mean([...target.ids, this.shape.end_id].map((id, i) =>
+            logSoftmax(values.subarray(i * width, (i + 1) * width))[id]));
+    }
+
     /** The log-probability of each token after the ids of `target`. */
     async next(source, target, changes = []) {
         const { shape, values } = (await this.translator.trace(source, target, changes)).logits;
@@ -99,6 +105,15 @@ export class CourseModel {
         return target;
     }
 }
+
+/** Whole numbers from `first`. */
+export const range = (length, first = 0) => Array.from({ length }, (_, i) => first + i);
+
+/** Numbers from `low` to `high`. */
+export const steps = (low, high, step) =>
+    range(Math.round((high - low) / step) + 1).map((i) => Number((low + i * step).toFixed(6)));
+
+export const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** The place of the greatest number. */
 export const best = (values) => values.reduce((at, value, i) => (value > values[at] ? i : at), 0);

@@ -1,28 +1,18 @@
 // Chapter 2: the order of words.
 
-import { choice, controls, slider, table } from "../../inspection/views/page/controls.js";
+import { choice, controls, slider } from "../../inspection/views/page/controls.js";
 import { allShown, heatMap } from "../../inspection/views/page/matrix.js";
 import { BASES, cosines, dial, ratesOf, sinusoids } from "../../inspection/views/page/positions.js";
 import { draw, make, scrolling } from "./dom.js";
-import { matrix, number, word } from "./live.js";
-import { best, cosine, dot, norm } from "./model.js";
+import { figures, knobs, latest, matrix, named, number, word } from "./live.js";
+import { best, cosine, dot, mean, norm, range } from "./model.js";
 import { lines } from "./plot.js";
 
 const BASE = 10000; // of the paper
 const POSITIONS = 200; // whose distances are compared
 
-const range = (length, from = 0) => Array.from({ length }, (_, i) => from + i);
-const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
-const named = (piece) => piece.replace(/^▁(?=.)/u, "");
 const split = (values, width) => range(values.length / width).map((r) => values.subarray(r * width, (r + 1) * width));
-const figures = (caption, head, rows) => scrolling(caption, table("order", caption, head, rows));
-/** Sliders that set the numbers of a state: each key is that of its label. */
-const knobs = (say, state, show, lists) => controls(Object.entries(lists).map(([key, values]) => slider({
-    label: say(`order.${key}`), values, value: state[key], change(value) {
-        state[key] = value;
-        return show();
-    },
-}).element));
+const settings = (say, ...how) => controls(knobs(say, "order", ...how));
 const readout = (...children) => make("p", { class: "live", role: "status" }, ...children);
 
 // ---- words change places ------------------------------------------------------------------------------------------
@@ -168,12 +158,12 @@ function index({ say }) {
         const points = range(101).map((position) => [position, alike(position)]);
         body.replaceChildren(figures(say("order.index"), ["", ""], rows), lines({
             title: say("order.index_chart", { one, other }), x: say("order.position"),
-            y: say("order.cosine"), numbers: say("order.numbers"), mark: state.position, from: 0,
+            y: say("order.cosine"), numbers: say("order.numbers"), mark: state.position,
             curves: [{ name: say("order.cosine"), points }],
         }));
     };
     return {
-        element: make("div", {}, knobs(say, state, show, { position: range(101) }), body),
+        element: make("div", {}, settings(say, state, show, { position: range(101) }), body),
         update(run) {
             state.run = run;
             show();
@@ -211,7 +201,7 @@ function fraction({ say }) {
             figures(say("order.fraction"), head, rows));
     };
     return {
-        element: make("div", {}, knobs(say, state, show, { other: range(59, 2) }), body),
+        element: make("div", {}, settings(say, state, show, { other: range(59, 2) }), body),
         update({ source: { pieces } }) {
             state.own = pieces.length;
             show();
@@ -239,7 +229,7 @@ function heat({ say }) {
     const show = () => map.show(counted(state.length, state.width, sinusoids({ ...state, base: BASE })));
     show();
     map.point(5, 4);
-    const sliders = knobs(say, state, show, { length: [8, 16, 32, 64, 128, 256], width: WIDTHS });
+    const sliders = settings(say, state, show, { length: [8, 16, 32, 64, 128, 256], width: WIDTHS });
     return { element: make("div", {}, sliders, map.element) };
 }
 
@@ -324,7 +314,7 @@ function rotating({ say }) {
             readout(say("order.worst"), " ", number("order.rotation.worst", worst(shift), 6)));
     };
     show();
-    return { element: make("div", {}, knobs(say, state, show, { position: range(100), shift: range(21) }), body) };
+    return { element: make("div", {}, settings(say, state, show, { position: range(100), shift: range(21) }), body) };
 }
 
 /** The greatest difference between R(k) PE(pos) and PE(pos + k), over 100 positions and 64 dimensions. */
@@ -365,12 +355,12 @@ function similarity({ say }) {
         }
         body.replaceChildren(
             figures(say("order.facts"), ["", ""], facts.map(([key, value]) => [say(`order.${key}`), value])),
-            lines({ title: say("order.by_distance"), x: say("order.distance"), y: say("order.cosine"), from: 0,
+            lines({ title: say("order.by_distance"), x: say("order.distance"), y: say("order.cosine"),
                 numbers: say("order.numbers"), curves }));
     };
     show();
     map.point(20, 50);
-    return { element: make("div", {}, knobs(say, state, show, { base: BASES, width: WIDTHS }), map.element, body) };
+    return { element: make("div", {}, settings(say, state, show, { base: BASES, width: WIDTHS }), map.element, body) };
 }
 
 // ---- adding -------------------------------------------------------------------------------------------------------
@@ -418,7 +408,6 @@ function common(before, after) {
 function breaking({ model, say, options, sentence }) {
     const state = { added: 10, base: 20 };
     const body = make("div", {});
-    let newest = 0;
     const kinds = () => [
         ["whole", []],
         ["unplaced", UNPLACED],
@@ -426,16 +415,14 @@ function breaking({ model, say, options, sentence }) {
         ["shifted", [{ what: "shift", stack: "encoder", place: state.added }]],
         ["rebased", ["encoder", "decoder"].map((stack) => ({ what: "base", stack, number: state.base }))],
     ];
-    const show = async () => {
-        if (!state.run) return;
-        const own = ++newest;
+    const show = latest(body, async (current) => {
         const before = state.run.target.text.split(" ");
         const rows = [];
         for (const [i, [key, changes]] of kinds().entries()) {
-            const pick = (logps) => (own === newest ? best(logps) : model.shape.end_id); // stop if the reader goes on
+            const pick = (logps) => (current() ? best(logps) : model.shape.end_id); // stop if the reader goes on
             const ids = await model.decode(state.run.source.ids, { changes, pick });
             const after = (await model.translator.decode(ids)).split(" ");
-            if (own !== newest) return;
+            if (!current()) return;
             const [kept, known] = common(before, after);
             const text = word(`order.break.${i}.text`, "");
             text.setAttribute("lang", "de");
@@ -445,12 +432,12 @@ function breaking({ model, say, options, sentence }) {
         }
         const head = ["change", "translation", "gone"].map((key) => say(`order.${key}`));
         body.replaceChildren(figures(say("order.break"), head, rows));
-    };
+    });
     const examples = options.examples.split(" | ").map((text) =>
         make("button", { type: "button", class: "play", onclick: () => sentence.set(text) }, text));
     return {
         element: make("div", { class: "texts" },
-            knobs(say, state, show, { added: range(201), base: BASES }), controls(...examples), body),
+            settings(say, state, show, { added: range(201), base: BASES }), controls(...examples), body),
         update(run) {
             state.run = run;
             return show();

@@ -1,17 +1,16 @@
 // Chapter 5: before and since.
 
-import { choice, slider } from "../../inspection/views/page/controls.js";
+import { choice, controls } from "../../inspection/views/page/controls.js";
 import { LAYERS } from "../../inspection/views/page/complexity.js";
 import { make } from "./dom.js";
-import { matrix, number, word } from "./live.js";
-import { logSoftmax } from "./model.js";
+import { figures, german, knobs, latest, matrix, number } from "./live.js";
+import { mean, range } from "./model.js";
 import { lines } from "./plot.js";
 
-const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+/** The standard deviation of a sample. */
 const spread = (values) =>
-    Math.sqrt(
-        mean(values.map((value) => (value - mean(values)) ** 2)) * (values.length / Math.max(values.length - 1, 1)),
-    );
+    Math.sqrt(values.reduce((sum, value) => sum + (value - mean(values)) ** 2, 0) / (values.length - 1));
+const headed = (say, ...keys) => keys.map((key) => say(`since.${key}`));
 
 /** The recorded runs of the ladder by system, or a note that there are none. */
 function systems(recorded) {
@@ -23,45 +22,21 @@ const missing = (say) => ({ element: make("p", { class: "hint" }, say("since.unr
 /** One row for each system: size, time and BLEU, the mean of its seeds. */
 function ladder({ recorded, say }) {
     if (!recorded.ladder) return missing(say);
-    const columns = ["system", "parameters", "updates", "minutes", "bleu"];
     const rows = systems(recorded).map(([name, runs]) => {
         const bleu = runs.map((run) => run.bleu);
-        const cells = [
+        return [
+            say(`since.system.${name}`),
             runs[0].parameters.toLocaleString("en"),
             Math.round(mean(runs.map((run) => run.updates))).toLocaleString("en"),
             (mean(runs.map((run) => run.seconds)) / 60).toFixed(1),
-            `${mean(bleu).toFixed(1)} ± ${spread(bleu).toFixed(1)}`,
+            mean(bleu).toFixed(1) + (bleu.length > 1 ? ` ± ${spread(bleu).toFixed(1)}` : ""),
         ];
-        return make(
-            "tr",
-            {},
-            make("th", { scope: "row" }, say(`since.system.${name}`)),
-            cells.map((cell) => make("td", {}, cell)),
-        );
     });
-    const head = make(
-        "tr",
-        {},
-        columns.map((key) => make("th", { scope: "col" }, say(`since.${key}`))),
-    );
     const { seeds, processor } = recorded.ladder;
     return {
-        element: make(
-            "div",
-            {},
-            make(
-                "div",
-                { class: "scroll", tabindex: 0, role: "group", "aria-label": say("since.ladder") },
-                make(
-                    "table",
-                    {},
-                    make("caption", {}, say("since.ladder")),
-                    make("thead", {}, head),
-                    make("tbody", {}, rows),
-                ),
-            ),
-            make("p", { class: "hint" }, say("since.recorded", { seeds: seeds.length, processor })),
-        ),
+        element: make("div", {},
+            figures(say("since.ladder"), headed(say, "system", "parameters", "updates", "minutes", "bleu"), rows),
+            make("p", { class: "hint" }, say("since.recorded", { seeds: seeds.length, processor }))),
     };
 }
 
@@ -71,20 +46,10 @@ function lengths({ recorded, say }) {
     const { buckets } = recorded.ladder;
     const curves = systems(recorded).map(([name, runs]) => ({
         name: say(`since.system.${name}`),
-        points: buckets.map(({ from }, i) => [
-            from,
-            mean(runs.map((run) => run.by_length[i])),
-        ]),
+        points: buckets.map(({ from }, i) => [from, mean(runs.map((run) => run.by_length[i]))]),
     }));
-    return {
-        element: lines({
-            title: say("since.lengths"),
-            x: say("since.words"),
-            y: "",
-            curves,
-            numbers: say("since.show"),
-        }),
-    };
+    const [x, y] = [say("since.words"), say("since.bleu")];
+    return { element: lines({ title: say("since.lengths"), x, y, curves, numbers: say("since.show") }) };
 }
 
 /** The attention of the systems that have one, for a recorded sentence. */
@@ -92,21 +57,11 @@ function attention({ recorded, say }) {
     if (!recorded.ladder) return missing(say);
     const all = [...Map.groupBy(recorded.ladder.attention, ({ source }) => source.join(" "))];
     const box = make("div", {});
-    const show = (at) =>
-        box.replaceChildren(
-            ...all[at][1].map(({ system, source, target, weights }) =>
-                make(
-                    "div",
-                    { class: "system" },
-                    matrix(null, weights, {
-                        caption: say("since.attends", { system: say(`since.system.${system}`) }),
-                        rows: target,
-                        columns: source,
-                        limit: 1,
-                    }),
-                ),
-            ),
-        );
+    const show = (at) => box.replaceChildren(...all[at][1].map(({ system, source, target, weights }) =>
+        make("div", { class: "system" }, matrix(null, weights, {
+            caption: say("since.attends", { system: say(`since.system.${system}`) }),
+            rows: target, columns: source, limit: 1,
+        }))));
     show(0);
     const bar = choice({
         label: say("since.sentence"),
@@ -117,7 +72,7 @@ function attention({ recorded, say }) {
             text: source.slice(0, -1).join("").replaceAll("▁", " ").trim(),
         })),
     });
-    return { element: make("div", {}, make("div", { class: "controls" }, bar), box) };
+    return { element: make("div", {}, controls(bar), box) };
 }
 
 // ---- complexity ---------------------------------------------------------------------------------------------------
@@ -131,70 +86,19 @@ function complexity({ say }) {
     const body = make("div", {});
     const show = () => {
         const rows = KINDS.map((name, i) => {
+            const cell = (key, value, decimals = 0) =>
+                number(`since.complexity.${name}.${key}`, value[1]({ ...state, k: KERNEL }), decimals);
             const { cost, steps, path } = LAYERS[i];
-            const cells = { operations: cost, steps, path };
-            return make(
-                "tr",
-                {},
-                make("th", { scope: "row" }, say(`since.${name}`)),
-                Object.entries(cells).map(([key, value]) =>
-                    make(
-                        "td",
-                        {},
-                        number(
-                            `since.complexity.${name}.${key}`,
-                            value[1]({ ...state, k: KERNEL }),
-                            key === "path" ? 1 : 0,
-                        ),
-                    ),
-                ),
-            );
+            return [say(`since.${name}`), cell("operations", cost), cell("steps", steps), cell("path", path, 1)];
         });
-        const head = ["layer", "operations", "steps", "path"].map((key) =>
-            make("th", { scope: "col" }, say(`since.${key}`)),
-        );
-        body.replaceChildren(
-            make(
-                "table",
-                {},
-                make("caption", {}, say("since.complexity")),
-                make("thead", {}, make("tr", {}, head)),
-                make("tbody", {}, rows),
-            ),
-        );
+        const head = headed(say, "layer", "operations", "steps", "path");
+        body.replaceChildren(figures(say("since.complexity"), head, rows));
     };
-    const knobs = [
-        slider({
-            label: say("since.n"),
-            values: [5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000],
-            value: 20,
-            change(n) {
-                state.n = n;
-                show();
-            },
-        }),
-        slider({
-            label: say("since.d"),
-            values: [64, 128, 256, 512, 1024],
-            value: 512,
-            change(d) {
-                state.d = d;
-                show();
-            },
-        }),
-    ];
     show();
     return {
-        element: make(
-            "div",
-            {},
-            make(
-                "div",
-                { class: "controls" },
-                knobs.map(({ element }) => element),
-            ),
-            make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": say("since.complexity") }, body),
-        ),
+        element: make("div", {}, controls(knobs(say, "since", state, show, {
+            n: [5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000], d: [64, 128, 256, 512, 1024],
+        })), body),
     };
 }
 
@@ -250,15 +154,8 @@ function measured({ say }) {
                 curves[i].points.push([n, milliseconds(() => work(n, WIDTH, x, w))]);
                 await new Promise((resolve) => setTimeout(resolve)); // the page stays alive
             }
-            box.replaceChildren(
-                lines({
-                    title: say("since.measured", { d: WIDTH }),
-                    x: say("since.n"),
-                    y: "ms",
-                    curves,
-                    numbers: say("since.show"),
-                }),
-            );
+            const title = say("since.measured", { d: WIDTH });
+            box.replaceChildren(lines({ title, x: say("since.n"), y: "ms", curves, numbers: say("since.show") }));
         }
         button.disabled = false;
     };
@@ -273,46 +170,19 @@ const MOST = 4;
 /** The sentence once, twice ..., and how sure the model is of its translation. */
 function longer({ model, say }) {
     const body = make("div", {});
-    let newest = 0;
-    const update = async (run) => {
-        const count = ++newest,
-            rows = [];
-        for (let k = 1; k <= MOST; k++) {
-            const text =
-                Array(k)
-                    .fill(run.source.text.replace(/[.?!]$/, ""))
-                    .join(" and ") + ".";
+    const update = latest(body, async (current, run) => {
+        const rows = [];
+        for (const k of range(MOST, 1)) {
+            const text = `${Array(k).fill(run.source.text.replace(/[.?!]$/, "")).join(" and ")}.`;
             const once = await model.run(text);
-            if (count !== newest) return;
-            const logits = once.rows("logits"),
-                { source, target } = once;
-            const ids = [...target.ids, model.shape.end_id];
-            const sure = mean(ids.map((id, i) => logSoftmax(logits[i])[id]));
-            rows.push(
-                make(
-                    "tr",
-                    {},
-                    make("th", { scope: "row" }, number(`since.longer.${k}.tokens`, source.pieces.length, 0)),
-                    make("td", {}, number(`since.longer.${k}.logp`, sure)),
-                    make("td", { class: "long", lang: "de" }, word(`since.longer.${k}.text`, target.text)),
-                ),
-            );
+            if (!current()) return;
+            rows.push([number(`since.longer.${k}.tokens`, once.source.pieces.length, 0),
+                number(`since.longer.${k}.logp`, -model.loss(once, once.trace)),
+                german(`since.longer.${k}.text`, once.target.text)]);
         }
-        const head = ["tokens", "sure", "translation"].map((key) => make("th", { scope: "col" }, say(`since.${key}`)));
-        body.replaceChildren(
-            make(
-                "table",
-                {},
-                make("caption", {}, say("since.longer")),
-                make("thead", {}, make("tr", {}, head)),
-                make("tbody", {}, rows),
-            ),
-        );
-    };
-    return {
-        element: make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": say("since.longer") }, body),
-        update,
-    };
+        body.replaceChildren(figures(say("since.longer"), headed(say, "tokens", "sure", "translation"), rows));
+    });
+    return { element: body, update };
 }
 
 export const since = {

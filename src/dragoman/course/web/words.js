@@ -1,10 +1,10 @@
 // Chapter 1: words to numbers.
 
 import { asShort } from "../../inspection/views/page/colour.js";
-import { choice, controls, factList, slider, table } from "../../inspection/views/page/controls.js";
+import { choice, controls, factList, slider } from "../../inspection/views/page/controls.js";
 import { draw, make, scrolling } from "./dom.js";
-import { matrix, number, word } from "./live.js";
-import { cosine, dot, logSoftmax, norm, softmax } from "./model.js";
+import { figures, german, knobs, latest, matrix, number, word } from "./live.js";
+import { cosine, dot, mean, norm, range, softmax } from "./model.js";
 
 const AROUND = 2; // rows of the matrix above and below that of the token
 const WIDE = 8; // dimensions that are shown of an embedding
@@ -15,14 +15,11 @@ const LONGER = 10; // tokens that a changed translation may have more, but no mo
 const MOST = 60;
 const FACTORS = [0, 0.25, 0.5, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64];
 
-const range = (length, first = 0) => Array.from({ length }, (_, i) => first + i);
-const figure = (caption, head, rows) => scrolling(caption, table(null, caption, head, rows));
 const bar = (part) => make("div", { class: "bar", "aria-hidden": "true" }, make("span", { style: { "--part": part } }));
 const sourceIds = (model, run) => [...run.source.ids, model.shape.end_id];
 /** What the decoder reads: the start, then the translation. */
 const targetIds = (model, run) => [model.shape.start_id, ...run.target.ids];
 const scaled = (row, factor) => Array.from(row, (value) => value * factor);
-const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** Tokens in boxes, each with what `under` gives. */
 function chips(key, pieces, { under = () => null, marked = () => false } = {}) {
@@ -250,7 +247,7 @@ function near({ model, say }) {
             bar(Math.max(similar[other], 0)),
         ]);
         const head = [say("words.token"), "id", say("words.cosine"), ""];
-        return [scrolling(say("words.near"), table(null, caption, head, cells))];
+        return [figures(caption, head, cells)];
     };
     const picked = pick(say("words.token"), (place) => rows(own[place]));
     const show = (id) => picked.body.replaceChildren(...rows(id));
@@ -363,7 +360,7 @@ function map({ model, say }) {
                 [say("words.of"), number("words.of", ids.length, 0)],
             ]),
             make("details", { class: "numbers", open }, make("summary", {}, say("table")),
-                figure(say("words.map"), head, rows)));
+                figures(say("words.map"), head, rows)));
     };
     return { element: body, update };
 }
@@ -427,7 +424,7 @@ function logits({ model, say }) {
         const head = ["row", "rowLength", "cosine", "product", "logit", "probability"];
         return [
             factList([[say("words.state"), number("words.state", norm(state))]]),
-            figure(say("words.logits"), head.map((key) => say(`words.${key}`)), rows),
+            figures(say("words.logits"), head.map((key) => say(`words.${key}`)), rows),
             factList([
                 [say("words.one"), number("words.one", W.length * W[0].length, 0)],
                 [say("words.three"), number("words.three", 3 * W.length * W[0].length, 0)],
@@ -464,7 +461,7 @@ function lengths({ model, say }) {
             ];
         });
         const head = ["token", "short", "long", "position", "kept.short", "kept.long"];
-        body.replaceChildren(figure(say("words.lengths"), head.map((key) => say(`words.${key}`)), rows));
+        body.replaceChildren(figures(say("words.lengths"), head.map((key) => say(`words.${key}`)), rows));
     };
     return { element: body, update };
 }
@@ -475,50 +472,33 @@ function factor({ model, say }) {
     const body = make("div", { "aria-live": "polite" });
     const trained = Math.sqrt(model.shape.d_model);
     let run;
-    let by = 1;
-    let newest = 0;
+    const state = { factor: 1 };
     const changes = (target) => [["encoder", sourceIds(model, run)], ["decoder", [model.shape.start_id, ...target]]]
         .flatMap(([stack, ids]) => ids.map((id, place) => (
-            { what: "embedding", stack, place, values: scaled(W[id], by) })));
-    const loss = (trace) => {
-        const { shape: [, width], values } = trace.logits;
-        return -mean([...run.target.ids, model.shape.end_id].map((id, t) =>
-            logSoftmax(values.subarray(t * width, (t + 1) * width))[id]));
-    };
-    const show = async () => {
-        const now = ++newest;
+            { what: "embedding", stack, place, values: scaled(W[id], state.factor) })));
+    const show = latest(body, async (current) => {
         const { source, target } = run;
-        const cost = loss(await model.translator.trace(source.ids, target.ids, changes(target.ids)));
+        const cost = model.loss(run, await model.translator.trace(source.ids, target.ids, changes(target.ids)));
         const found = [];
         const most = Math.min(target.ids.length + LONGER, MOST);
         while (found.length < most) {
             const logps = await model.next(source.ids, found, changes(found));
-            if (now !== newest) return; // another sentence or factor
+            if (!current()) return;
             const id = logps.indexOf(Math.max(...logps));
             if (id === model.shape.end_id) break;
             found.push(id);
         }
         const text = (await model.translator.decode(found)) + (found.length < most ? "" : " …");
-        if (now !== newest) return;
-        const german = (key, text) => make("span", { lang: "de", dir: "auto" }, word(key, text));
+        if (!current()) return;
         const head = ["factor", "nats", "translation"].map((key) => say(`words.${key}`));
-        body.replaceChildren(figure(say("words.break"), head, [
+        body.replaceChildren(figures(say("words.break"), head, [
             [say("words.trained", { factor: asShort(trained) }),
-                number("words.whole.loss", loss(run.trace)), german("words.whole.text", target.text)],
-            [String(by), number("words.break.loss", cost), german("words.break.text", text)],
+                number("words.whole.loss", model.loss(run, run.trace)), german("words.whole.text", target.text)],
+            [String(state.factor), number("words.break.loss", cost), german("words.break.text", text)],
         ]));
-    };
-    const knob = slider({
-        label: say("words.factor"),
-        values: FACTORS,
-        value: by,
-        change(to) {
-            by = to;
-            if (run) show();
-        },
     });
     return {
-        element: make("div", { class: "factor" }, controls(knob.element), body),
+        element: make("div", {}, controls(knobs(say, "words", state, show, { factor: FACTORS })), body),
         update(next) {
             run = next;
             return show();
