@@ -473,16 +473,18 @@ function factor({ model, say }) {
     const trained = Math.sqrt(model.shape.d_model);
     let run;
     const state = { factor: 1 };
-    const changes = (target) => [["encoder", sourceIds(model, run)], ["decoder", [model.shape.start_id, ...target]]]
+    const changes = (read, target) => [["encoder", read], ["decoder", [model.shape.start_id, ...target]]]
         .flatMap(([stack, ids]) => ids.map((id, place) => (
             { what: "embedding", stack, place, values: scaled(W[id], state.factor) })));
     const show = latest(body, async (current) => {
-        const { source, target } = run;
-        const cost = model.loss(run, await model.translator.trace(source.ids, target.ids, changes(target.ids)));
+        const own = run;
+        const { source, target } = own;
+        const read = sourceIds(model, own);
+        const cost = model.loss(own, await model.translator.trace(source.ids, target.ids, changes(read, target.ids)));
         const found = [];
         const most = Math.min(target.ids.length + LONGER, MOST);
         while (found.length < most) {
-            const logps = await model.next(source.ids, found, changes(found));
+            const logps = await model.next(source.ids, found, changes(read, found));
             if (!current()) return;
             const id = logps.indexOf(Math.max(...logps));
             if (id === model.shape.end_id) break;
@@ -493,7 +495,7 @@ function factor({ model, say }) {
         const head = ["factor", "nats", "translation"].map((key) => say(`words.${key}`));
         body.replaceChildren(figures(say("words.break"), head, [
             [say("words.trained", { factor: asShort(trained) }),
-                number("words.whole.loss", model.loss(run, run.trace)), german("words.whole.text", target.text)],
+                number("words.whole.loss", model.loss(own, own.trace)), german("words.whole.text", target.text)],
             [String(state.factor), number("words.break.loss", cost), german("words.break.text", text)],
         ]));
     });
