@@ -195,7 +195,7 @@ def _self_attention_step(attention: SelfAttention, step: DecoderStep, number: in
     q, *new = _queries_keys_values(attention, x_N1E, step.position)
     joined = []
     for name, value_NH1D in zip((f"keys_{number}", f"values_{number}"), new, strict=True):
-        value_NHKD = graph.concat([step.past(name, _shape(attention, "past")), value_NH1D], 2)
+        value_NHKD = graph.add("Concat", step.past(name, _shape(attention, "past")), value_NH1D, axis=2)
         if attention.span.width is not None:
             value_NHKD = value_NHKD.cut(2, -attention.span.width)
         step.present(value_NHKD, name, _shape(attention, "present"))
@@ -232,7 +232,7 @@ def _attend(
     heads_BHTD = weights @ v
     if isinstance(positions, RelativePositions) and distance is not None:  # Shaw et al. 2018, eq. 3
         of_values_TSD = _by_distance(positions.of_values.weight, distance)
-        heads_BHTD = heads_BHTD + graph.einsum("bhts,tsd->bhtd", weights, of_values_TSD)
+        heads_BHTD = heads_BHTD + graph.add("Einsum", weights, of_values_TSD, equation="bhts,tsd->bhtd")
     x_BTE = heads_BHTD.transpose(0, 2, 1, 3).reshape(0, 0, attention.width)
     return x_BTE.linear(attention.output.weight, attention.output.bias)
 
@@ -285,7 +285,8 @@ def _encoder_bias(visible_BS: Value, distance_SS: Value, window: int | None) -> 
 
 def _bias(visible: Value) -> Value:
     """0 where a key is visible, -inf where it is hidden."""
-    return visible.graph.where(visible, visible.graph.number(0), visible.graph.number(-math.inf))
+    graph = visible.graph
+    return graph.add("Where", visible, graph.number(0), graph.number(-math.inf))
 
 
 # ---- positions -----------------------------------------------------------------------------------------
@@ -331,7 +332,7 @@ def _turned(positions: AttentionPositions, x_BHTD: Value, position: Value) -> Va
     sine, cosine = (graph.weight(table_PD[:, part::2]).take(position) for part in (0, 1))
     even, odd = (x_BHTD.cut(3, part, step=2) for part in (0, 1))
     rotated = [even * cosine - odd * sine, even * sine + odd * cosine]
-    pairs = graph.concat([each.unsqueeze(-1) for each in rotated], -1)
+    pairs = graph.add("Concat", *(each.unsqueeze(-1) for each in rotated), axis=-1)
     return pairs.reshape(0, 0, -1, table_PD.shape[1])
 
 
@@ -343,7 +344,7 @@ def _distance_bias(
     match positions, distance_TS:
         case RelativePositions(), Value():  # Shaw et al. 2018, eq. 4
             of_keys_TSD = _by_distance(positions.of_keys.weight, distance_TS)
-            return graph.einsum("bhtd,tsd->bhts", q_BHTD, of_keys_TSD)
+            return graph.add("Einsum", q_BHTD, of_keys_TSD, equation="bhtd,tsd->bhts")
         case T5Bias(), Value():
             farthest = T5Bias.FARTHEST  # from here on, all distances have the same bucket
             table_RH = positions.table(positions.bucket(torch.arange(-farthest, farthest + 1)))
