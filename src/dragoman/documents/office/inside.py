@@ -117,9 +117,11 @@ def trim(items: Iterable[str | Code]) -> tuple[Content, Content, Content]:
             start += 1
         elif _stays(last):
             end -= 1
-        elif _are_pair(first, last):
+        elif isinstance(last, str):
+            break
+        elif isinstance(first, Code) and (first.kind, last.kind, first.pair) == ("open", "close", last.pair):
             start, end = start + 1, end - 1
-        elif end - 2 > start and _is_tab(content[end - 2]) and _is_placeholder(last):
+        elif end - 2 > start and last.kind == "placeholder" and _is_tab(content[end - 2]):
             end -= 2  # the page number in a table of contents
         else:
             break
@@ -133,16 +135,6 @@ def trim(items: Iterable[str | Code]) -> tuple[Content, Content, Content]:
 
 def _stays(one: str | Code) -> bool:
     return one.kind == "empty" if isinstance(one, Code) else not one.strip()
-
-
-def _are_pair(first: str | Code, last: str | Code) -> bool:
-    if isinstance(first, str) or isinstance(last, str):
-        return False
-    return (first.kind, last.kind) == ("open", "close") and first.pair == last.pair
-
-
-def _is_placeholder(one: str | Code) -> bool:
-    return isinstance(one, Code) and one.kind == "placeholder"
 
 
 def _is_tab(one: str | Code) -> bool:

@@ -6,6 +6,7 @@ header says. Nothing is written to disk.
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from collections.abc import Mapping
@@ -116,7 +117,7 @@ class Package:
             fixed = list(member.fields)
             if member.name in changes:
                 content = changes[member.name]
-                raw = _deflate(content) if member.method == _DEFLATED else content
+                raw = zlib.compress(content, wbits=-zlib.MAX_WBITS) if member.method == _DEFLATED else content
                 fixed[2] &= ~_DESCRIPTOR
                 fixed[6:9] = zlib.crc32(content), len(raw), len(content)
                 body += self._local(member, fixed) + raw
@@ -188,7 +189,7 @@ def _members(data: bytes, count: int, directory: int, end: int) -> dict[str, _Me
         name = entry[1].decode("utf-8" if fields[2] & _UTF8 else "cp437", "replace")
         if name in members:
             raise _unsafe(f"the zip file has {name!r} twice")
-        if _is_outside(name):
+        if name[:1] == "/" or name[1:2] == ":" or re.search(r"[\\\0]", name) or ".." in name.split("/"):
             raise _unsafe(f"{name!r} is outside of the file")
         members[name] = _located(data, name, entry, tuple(fields), directory)
     if place != end:
@@ -214,15 +215,6 @@ def _located(
     if begin + size > directory:
         raise DataError(f"{name} is incomplete", hint=_DAMAGED)
     return _Member(name, entry, fields, start, begin, begin + size)
-
-
-def _is_outside(name: str) -> bool:
-    return name[:1] == "/" or name[1:2] == ":" or "\\" in name or "\0" in name or ".." in name.split("/")
-
-
-def _deflate(data: bytes) -> bytes:
-    stream = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-    return stream.compress(data) + stream.flush()
 
 
 def _without_zip64(extra: bytes) -> bytes:

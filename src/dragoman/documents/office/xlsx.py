@@ -128,17 +128,16 @@ def _sheet(text: str, root: Element, where: str, compared: Compared) -> Iterator
                 yield from _text(read_paragraph(text, inline, place, (), ""), compared)
             elif one.get("t") == "str" and value and not one.child("f"):
                 span = value.inner, value.inner_end
-                passage = passage_of([excel_text(value.plain(text))], (), place, span, _write_value)
+                plain = excel_text(value.plain(text))
+                passage = passage_of(
+                    [plain], (), place, span, lambda new, _: escaped(encoded(full_text(new)))
+                )
                 yield from _text(passage, compared)
         elif one.name in _HEADERS:
             yield from _header(text, one, f"{where}{one.name}")
         elif one.name in ("dataValidation", "hyperlink"):
             place = f"{where}cell {one.get('sqref') or one.get('ref')}"
             yield from attribute_passages(text, one, _MESSAGES, place)
-
-
-def _write_value(content: Content, raw: Raw) -> str:
-    return escaped(encoded(full_text(content)))
 
 
 def _header(text: str, element: Element, where: str) -> Iterator[Passage]:

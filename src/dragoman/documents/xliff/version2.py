@@ -24,12 +24,6 @@ _PREVIOUS = "dragoman-previous"  # and of those with a draft that we replaced
 _TAG = re.compile(r"<[^\s/>\"']+((?:[^>\"']|\"[^\"]*\"|'[^']*')*)>")
 _MARK = re.compile(r"<(?:[^\s:]+:)?(?:mrk|sm)\b")
 _SPACE = f"{{{XML_SPACE}}}space"
-_STATES = {
-    "initial": Status.DRAFT,
-    "translated": Status.DONE,
-    "reviewed": Status.DONE,
-    "final": Status.DONE,
-}
 
 
 @dataclass(slots=True)
@@ -217,7 +211,7 @@ def _state(segment: Element) -> Status:
     """The state of the text in a target. Without the attribute, the text is not known to be a draft."""
     if segment.attributes.get("subState") == _CHECK:
         return Status.DOUBTFUL
-    return _STATES.get(segment.attributes.get("state", ""), Status.DONE)
+    return Status.DRAFT if segment.attributes.get("state") == "initial" else Status.DONE
 
 
 def _guards(unit: _Unit, part: _Part) -> Iterator[Guard]:

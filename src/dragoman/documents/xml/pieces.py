@@ -204,6 +204,12 @@ def read_xml(data: bytes, *, texts: bool = False) -> tuple[Decoded, list[Piece],
     return _References(**vars(decoded)), *split_xml(decoded.text, texts=texts)
 
 
+def expect_root(text: str, root: Element, name: str, what: str, hint: str) -> None:
+    """Raise DataError for other XML than `what`, whose root has this name."""
+    if root.name != name:
+        raise DataError(f"line {line_of(text, root.start)}: <{root.name}> is not {what}", hint=hint)
+
+
 def split_xml(text: str, *, texts: bool = False) -> tuple[list[Piece], Element]:
     """Return the pieces and the root of a whole XML document. Raises as `read_xml` does."""
     return _split(text, *_check(text), texts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from dragoman.documents.markup.block import Block
 from dragoman.documents.markup.inline import Item, content, essence, hugged
@@ -42,7 +42,10 @@ def ways_to_write(
     items = read_inline(text, references)
     before = content([item for item in items if item.end <= start])
     after = content([item for item in items if item.start >= end])
-    for parts in dict.fromkeys((new, _starred(new), _tagged(new))):
+    # Emphasis as it is; with stars, which may stand inside words; as HTML, which may stand anywhere.
+    starred = _remarked(new, lambda one: one.text.replace("_", "*"))
+    tagged = _remarked(new, lambda one: f"<{'/' * (one.kind == 'close')}{_TAGS[one.text]}>")
+    for parts in dict.fromkeys((new, starred, tagged)):
         expected = essence((*before, *parts, *after))
         for level in (_PLAIN, _ESCAPED, _WHOLLY_ESCAPED):
             marked, codes = _marked(parts, block, start, end, level)
@@ -64,27 +67,11 @@ def written_alt(new: Content, references: dict[str, Any]) -> Iterator[str]:
             yield made
 
 
-def _is_mark(one: str | Code, kind: str) -> bool:
-    return isinstance(one, Code) and one.kind == kind and one.text in _TAGS
-
-
-def _starred(parts: Content) -> Content:
-    """Emphasis with stars, which may stand inside words."""
-    return _remarked(parts, lambda one: one.text.replace("_", "*"))
-
-
-def _tagged(parts: Content) -> Content:
-    """Emphasis as HTML, which may stand anywhere."""
-    return _remarked(parts, lambda one: f"<{'/' * (one.kind == 'close')}{_TAGS[one.text]}>")
-
-
 def _remarked(parts: Content, text: Callable[[Code], str]) -> Content:
-    return tuple(
-        replace(one, text=text(one))
-        if isinstance(one, Code) and (_is_mark(one, "open") or _is_mark(one, "close"))
-        else one
-        for one in parts
-    )
+    def is_mark(one: str | Code) -> TypeGuard[Code]:
+        return isinstance(one, Code) and one.kind in ("open", "close") and one.text in _TAGS
+
+    return tuple(replace(one, text=text(one)) if is_mark(one) else one for one in parts)
 
 
 def _marked(parts: Content, block: Block, start: int, end: int, level: int) -> tuple[list[str], list[str]]:
