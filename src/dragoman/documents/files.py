@@ -270,9 +270,12 @@ def translate_files(
     for number, task in enumerate(tasks, 1):
         say(f"translating {task.source}" + (f", {number} of {len(tasks)}" if len(tasks) > 1 else ""))
         try:
+            place = task.output
+            done = None if journal is None or place is None else journal.result(task.source, place)
             outcome.add(
-                _finished(task, journal)
-                or _translate(translator, task, decoding, replacing, columns, write, journal)
+                Outcome.of_table(done)
+                if done is not None
+                else _translate(translator, task, decoding, replacing, columns, write, journal)
             )
         except DataError as error:
             outcome.failed.append((task.source, error))
@@ -318,14 +321,6 @@ def _translate(
     if journal is not None and task.output is not None:
         journal.add(task.source, task.output, outcome.to_table())
     return outcome
-
-
-def _finished(task: Task, journal: Journal | None) -> Outcome | None:
-    """The outcome of a file that an earlier command has translated."""
-    if journal is None or task.output is None:
-        return None
-    table = journal.result(task.source, task.output)
-    return None if table is None else Outcome.of_table(table)
 
 
 def _read(path: Path) -> bytes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import same
@@ -179,7 +179,7 @@ class _Reader(ParagraphReader):
         codes = iter(coded)
         items = [atom.text if atom.kind == "text" else next(codes)[0] for atom in self.atoms]
         place = paragraph.inner, paragraph.inner_end
-        return passage_of(items, coded, where, place, _Writer(paragraph.prefix(self.text)))
+        return passage_of(items, coded, where, place, partial(_written, paragraph.prefix(self.text)))
 
     def inline(self, elements: Iterable[Element], depth: int = 0) -> None:
         """Add what may stand in a paragraph."""
@@ -248,32 +248,25 @@ def _count(spaces: Element) -> int:
     return int(count) if re.fullmatch(r"[0-9]{1,9}", count) else 1
 
 
-@dataclass
-class _Writer:
-    """Writes a paragraph."""
-
-    prefix: str  # of the names of its elements
-
-    def __call__(self, content: Content, raw: Raw) -> str:
-        parts: list[str] = []
-        after_space = True
-        for one in content:
-            if isinstance(one, Code):
-                parts.append(raw(one))
-                continue
-            for piece in filter(None, re.split(r"( +|\t|\n)", one)):
-                if piece == "\t":
-                    parts.append(f"<{self.prefix}tab/>")
-                elif piece == "\n":
-                    parts.append(f"<{self.prefix}line-break/>")
-                elif piece[0] == " ":  # as spaces that no reader collapses
-                    first = "" if after_space else " "
-                    more = len(piece) - len(first)
-                    parts.append(first + f'<{self.prefix}s {self.prefix}c="{more}"/>' * bool(more))
-                else:
-                    parts.append(escaped(piece))
-                after_space = piece[0] == " "
-        return "".join(parts)
+def _written(prefix: str, content: Content, raw: Raw) -> str:
+    """A paragraph whose elements have names with this prefix."""
+    parts: list[str] = []
+    after_space = True
+    for one in content:
+        if isinstance(one, Code):
+            parts.append(raw(one))
+            continue
+        for piece in filter(None, re.split(r"( +|\t|\n)", one)):
+            if piece in ("\t", "\n"):
+                parts.append(f"<{prefix}tab/>" if piece == "\t" else f"<{prefix}line-break/>")
+            elif piece[0] == " ":  # as spaces that no reader collapses
+                first = "" if after_space else " "
+                more = len(piece) - len(first)
+                parts.append(first + f'<{prefix}s {prefix}c="{more}"/>' * bool(more))
+            else:
+                parts.append(escaped(piece))
+            after_space = piece[0] == " "
+    return "".join(parts)
 
 
 def _label(text: str, root: Element, languages: Languages) -> Iterator[Edit]:

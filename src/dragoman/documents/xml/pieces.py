@@ -194,13 +194,7 @@ def read_xml(data: bytes, *, texts: bool = False) -> tuple[Decoded, list[Piece],
         name = "utf-16-le" if data[0] else "utf-16-be"
     elif name and name.lower().startswith(("utf-16", "utf-32", "ucs-", "iso-10646-ucs")):
         name = None  # the declaration was read byte by byte, so it is wrong about itself
-    try:
-        decoded = decode_file(data, name)
-        same = decoded.encode(decoded.text) == data
-    except UnicodeError:
-        same = False
-    if not same:
-        raise DataError(f"line 1: cannot read {name!r} and write it back", hint="convert the file to UTF-8")
+    decoded = decode_file(data, name)
     return _References(**vars(decoded)), *split_xml(decoded.text, texts=texts)
 
 

@@ -38,7 +38,7 @@ class CTranslate2:
         ctranslate2 = package()
         self.name = f"CTranslate2 {ctranslate2.__version__}"
         self._config = _read(folder / "config.json")
-        weights = self.weights
+        self.weights = weights = str(self._config["dragoman"]["weights"])  # one of `QUANTIZATIONS`
         if weights not in ctranslate2.get_supported_compute_types("cpu"):
             # CTranslate2 takes the same by itself, and prints a warning.
             weights = "int8_float32" if weights.startswith("int8") else "float32"
@@ -61,11 +61,6 @@ class CTranslate2:
             self._cutter, self._joiner = (
                 sentencepiece.SentencePieceProcessor(model_file=str(folder / name)) for name in names
             )
-
-    @property
-    def weights(self) -> str:
-        """The type of the weights, one of `QUANTIZATIONS`."""
-        return str(self._config["dragoman"]["weights"])
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """The source ids of each line, without the end. Spaces around a line are ignored."""

@@ -34,6 +34,7 @@ class Transformers:
     def __init__(self, folder: Path) -> None:
         """Raises DragomanError if transformers is not installed or cannot load the folder."""
         self._transformers = _transformers()
+        self.name = f"transformers {self._transformers.__version__}"
         with _quiet(self._transformers):
             try:
                 self.tokenizer = self._transformers.MarianTokenizer.from_pretrained(folder)
@@ -51,11 +52,6 @@ class Transformers:
         never = {self._pad, self._start, *single, *(stated.suppress_tokens or [])} - {self._end}
         self._never = sorted(never)
         self._renormalize = bool(stated.renormalize_logits)
-
-    @property
-    def name(self) -> str:
-        """The name and version of transformers."""
-        return f"transformers {self._transformers.__version__}"
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """The source ids of each line, without the end."""
