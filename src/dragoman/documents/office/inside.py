@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from dragoman.base.errors import DataError
+from dragoman.documents.edits import unsafe
 from dragoman.documents.segment import Code, Content, merged
 from dragoman.documents.xml.pieces import Element
 
@@ -62,10 +62,7 @@ class ParagraphReader:
 def check_depth_of_inline(depth: int) -> None:
     """Raise DataError if links, insertions and others lie too deep inside each other."""
     if depth > _DEEPEST:
-        raise DataError(
-            f"more than {_DEEPEST} elements inside each other in a paragraph",
-            hint="this file is not safe to read",
-        )
+        raise unsafe(f"more than {_DEEPEST} elements inside each other in a paragraph")
 
 
 def pair_ranges(atoms: Sequence[Atom], pair: int) -> int:

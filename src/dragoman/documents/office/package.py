@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from dragoman.base.errors import DataError
+from dragoman.documents.edits import unsafe
 
 _MEMBERS = 10_000
 _MEMBER_SIZE = 64 << 20  # bytes, inflated
@@ -169,7 +170,7 @@ def _end(data: bytes) -> tuple[int, int, int]:
     if disk or first_disk or here != count or start + size != place:
         raise DataError("the directory of the zip file is damaged", hint=_DAMAGED)
     if count > _MEMBERS:
-        raise _unsafe(f"more than {_MEMBERS:,} members in the zip file")
+        raise unsafe(f"more than {_MEMBERS:,} members in the zip file")
     return start, place, count
 
 
@@ -188,16 +189,16 @@ def _members(data: bytes, count: int, directory: int, end: int) -> dict[str, _Me
         place = cuts[-1]
         name = entry[1].decode("utf-8" if fields[2] & _UTF8 else "cp437", "replace")
         if name in members:
-            raise _unsafe(f"the zip file has {name!r} twice")
+            raise unsafe(f"the zip file has {name!r} twice")
         if name[:1] == "/" or name[1:2] == ":" or re.search(r"[\\\0]", name) or ".." in name.split("/"):
-            raise _unsafe(f"{name!r} is outside of the file")
+            raise unsafe(f"{name!r} is outside of the file")
         members[name] = _located(data, name, entry, tuple(fields), directory)
     if place != end:
         raise DataError("the directory of the zip file is damaged", hint=_DAMAGED)
     ordered = sorted(members.values(), key=lambda one: one.start)
     for before, after in pairwise(ordered):
         if before.end > after.start:
-            raise _unsafe(f"{before.name} and {after.name} overlap")
+            raise unsafe(f"{before.name} and {after.name} overlap")
     return members
 
 
@@ -211,7 +212,7 @@ def _located(
     named = start + _LOCAL.size
     begin = named + name_length + extra_length
     if data[named : named + name_length] != entry[1]:
-        raise _unsafe(f"{name} has two names")
+        raise unsafe(f"{name} has two names")
     if begin + size > directory:
         raise DataError(f"{name} is incomplete", hint=_DAMAGED)
     return _Member(name, entry, fields, start, begin, begin + size)
@@ -229,8 +230,4 @@ def _without_zip64(extra: bytes) -> bytes:
 
 
 def _too_big(name: str) -> DataError:
-    return _unsafe(f"{name} is too big when inflated")
-
-
-def _unsafe(what: str) -> DataError:
-    return DataError(what, hint="this file is not safe to read")
+    return unsafe(f"{name} is too big when inflated")

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import base
-from dragoman.documents.edits import Decoded, Edit, apply
+from dragoman.documents.edits import Decoded, Edit, apply, unsafe
 from dragoman.documents.office.inside import Atom, mend, trim
 from dragoman.documents.office.package import Package
 from dragoman.documents.segment import Code, Content, Result, Segment, dealt, full_text, merged
@@ -191,7 +191,7 @@ def read_member(package: Package, name: str) -> tuple[Decoded, Element]:
 def read_tree(data: bytes) -> tuple[Decoded, Element]:
     """Return an XML file as text, and its root. Raises DataError as `read_xml` does, and if it is too big."""
     if data.count(b"<") > _TAGS:
-        raise DataError(f"more than {_TAGS:,} tags", hint="this file is not safe to read")
+        raise unsafe(f"more than {_TAGS:,} tags")
     decoded, _, root = read_xml(data, texts=True)
     return decoded, root
 
@@ -254,9 +254,7 @@ def check_depth_of_paragraphs(paragraphs: Sequence[Element]) -> None:
             ends.pop()
         ends.append(one.end)
         if len(ends) > _DEEPEST:
-            raise DataError(
-                f"more than {_DEEPEST} paragraphs inside each other", hint="this file is not safe to read"
-            )
+            raise unsafe(f"more than {_DEEPEST} paragraphs inside each other")
 
 
 def passage_of(

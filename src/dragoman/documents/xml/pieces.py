@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from xml.parsers import expat
 
 from dragoman.base.errors import DataError
-from dragoman.documents.edits import Decoded, decode_file, line_of
+from dragoman.documents.edits import Decoded, decode_file, line_of, unsafe
 from dragoman.text.xml import safe_parser
 
 XML_SPACE = "http://www.w3.org/XML/1998/namespace"
@@ -215,7 +215,7 @@ def _check(text: str) -> tuple[int, int]:
     doctype = [0, 0]
 
     def refuse(what: str) -> DataError:
-        return DataError(f"line {parser.CurrentLineNumber}: {what}", hint="this file is not safe to read")
+        return unsafe(f"line {parser.CurrentLineNumber}: {what}")
 
     parser = safe_parser(refuse, "utf-8", " ")
 
@@ -264,10 +264,7 @@ def _split(text: str, doctype_start: int, doctype_end: int, texts: bool) -> tupl
         if opened:
             if len(above) == _DEEPEST:
                 line = line_of(text, start)
-                raise DataError(
-                    f"line {line}: more than {_DEEPEST:,} elements inside each other",
-                    hint="this file is not safe to read",
-                )
+                raise unsafe(f"line {line}: more than {_DEEPEST:,} elements inside each other")
             outer = spaces, names
             if "xmlns" in inside:
                 spaces, names = Spaces(_declared(inside), spaces), _Names()

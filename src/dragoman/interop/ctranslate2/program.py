@@ -70,13 +70,11 @@ class CTranslate2:
         return [self._encode(line) for line in lines]
 
     def decode(self, targets: Sequence[Tokens]) -> list[str]:
-        """The text of each list of target ids."""
         if self._words is not None:
             return [self._words.decode(ids) for ids in targets]
         return [str(self._joiner.decode([self._target[i] for i in ids])) for ids in targets]
 
     def translate(self, sources: Sequence[Tokens], max_tokens: Sequence[int]) -> list[list[int]]:
-        """The greedy translation of each source, of at most that many tokens."""
         return self.search(sources, max_tokens, beam=1)
 
     def search(
@@ -107,7 +105,6 @@ class CTranslate2:
         ]
 
     def score(self, pairs: Sequence[tuple[Tokens, Tokens]]) -> list[float]:
-        """The log-probability of each target given its source in nats, the end token's included."""
         return [math.fsum(each) for each in self.token_scores(pairs)]
 
     def token_scores(self, pairs: Sequence[tuple[Tokens, Tokens]]) -> list[list[float]]:

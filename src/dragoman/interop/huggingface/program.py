@@ -65,7 +65,6 @@ class Transformers:
         ]
 
     def translate(self, sources: Sequence[Tokens], max_tokens: Sequence[int]) -> list[list[int]]:
-        """The greedy translation of each source, of at most that many tokens."""
         return [
             hypotheses[0][0][:limit]
             for hypotheses, limit in zip(
@@ -117,7 +116,6 @@ class Transformers:
         return [found[i] for i in range(len(sources))]
 
     def score(self, pairs: Sequence[tuple[Tokens, Tokens]]) -> list[float]:
-        """The log-probability of each target given its source in nats, the end token's included."""
         totals = []
         for (_, target), logits_TV in zip(pairs, self.logits(pairs), strict=True):
             logp_TV = logits_TV.log_softmax(-1)

@@ -15,7 +15,7 @@ from dragoman.documents.formats import Languages
 from dragoman.documents.markup.html.runs import read_segments
 from dragoman.documents.markup.html.tokens import HtmlToken, tokens
 from dragoman.documents.markup.spans import Span, changed_spans, outside, updated
-from dragoman.documents.segment import Code, Content, Result
+from dragoman.documents.segment import Code, Content, Result, full_text
 from dragoman.text.xml import FORBIDDEN
 
 _DECLARED = re.compile(rb"\s*<\?xml[^>]*?\bencoding\s*=\s*[\"']([A-Za-z][\w.:-]*)")
@@ -88,7 +88,7 @@ class Html:
         """The value of an attribute, in quotes if it had none. Space at its ends stays."""
         text = self._decoded.text
         quote = text[span.start - 1] if text[span.start - 1] in "\"'" else ""
-        plain = "".join(one.text if isinstance(one, Code) else one for one in new)
+        plain = full_text(new)
         mark = re.compile(quote or '"')
         made = self._escaped(plain, mark, mark.pattern, "&#39;" if quote == "'" else "&quot;")
         if self._xml:

@@ -28,6 +28,7 @@ _GLUED_CODES = ("<", "{", "```", "~", "!", "$$", "[^", "[[")
 _HEADING_END = re.compile(r"(?<!\S)#+\Z")
 _TAGS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
 _MARK = re.compile(r"[\x00\x02]\x01*")
+_SPACES, _ASCII = re.compile(r"[\s\x00-\x02]+"), re.compile(r"[\x00-\x7f]+")
 
 
 def ways_to_write(
@@ -79,7 +80,9 @@ def _marked(parts: Content, block: Block, start: int, end: int, level: int) -> t
     rows, codes = [""], list[str]()
     for one in parts:
         if isinstance(one, str):
-            text = _escaped(re.sub(r"[\s\x00-\x02]+", _space, one), level)
+            # One space for several; spaces that do not break, and ideographic ones, stay.
+            plain = _SPACES.sub(lambda found: _ASCII.sub("", found[0]) or " ", one)
+            text = _escaped(plain, level)
             rows[-1] += text if rows[-1] else _begun(text.lstrip(), block, start if len(rows) == 1 else 0)
             continue
         codes.append(one.text)
@@ -92,12 +95,6 @@ def _marked(parts: Content, block: Block, start: int, end: int, level: int) -> t
     if block.kind == "heading" and end == len(block.text):
         rows[-1] = _HEADING_END.sub(r"\\\g<0>", rows[-1])
     return rows, codes
-
-
-def _space(found: re.Match[str]) -> str:
-    """One space for several; spaces that do not break, and ideographic ones, stay."""
-    kept = "".join(char for char in found.group() if not char.isascii())
-    return kept or " "
 
 
 def _escaped(text: str, level: int) -> str:
