@@ -60,15 +60,13 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     """Read a text. Raises DataError if it is not UTF-8 and has no byte order mark of another encoding."""
     decoded = decode_file(data)
     text = decoded.text
-    return PartsDocument(
-        decoded,
-        [
-            _Paragraph(rows, [Segment(_content(text, rows), f"line {rows[0].number}")])
-            for block in _blocks(text)
-            for rows in _split(text, block)
-            if has_words((_joined(text, rows),))
-        ],
+    paragraphs = (
+        _Paragraph(rows, [Segment(_content(text, rows), f"line {rows[0].number}")])
+        for block in _blocks(text)
+        for rows in _split(text, block)
+        if has_words((_joined(text, rows),))
     )
+    return PartsDocument(decoded, paragraphs)
 
 
 def _blocks(text: str) -> Iterator[list[_Row]]:

@@ -130,7 +130,6 @@ class _Chapter:
 
     def render(self, results: Sequence[Result | None]) -> bytes | None:
         both = zip(results, self.segments, strict=True)
-        new = self._html.render(
-            [one and replace(one, content=mend(one.content, old.source)) for one, old in both]
-        )
+        mended = [one and replace(one, content=mend(one.content, old.source)) for one, old in both]
+        new = self._html.render(mended)
         return None if new == self._data else new

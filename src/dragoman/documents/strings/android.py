@@ -54,10 +54,8 @@ class _Text:
 
     @property
     def segments(self) -> list[Segment]:
-        texts = [
-            self.content,
-            *((html.unescape(_Reader(self.line).read(raw)),) for _, _, raw in self._attributes()),
-        ]
+        shown = [html.unescape(_Reader(self.line).read(raw)) for _, _, raw in self._attributes()]
+        texts = [self.content, *((one,) for one in shown)]
         return [Segment(one, f"line {self.line}", context=self.key, note=self.note) for one in texts]
 
     def edits(self, _: str, results: Sequence[Result | None]) -> Iterator[Edit]:

@@ -65,12 +65,8 @@ class Transformers:
         ]
 
     def translate(self, sources: Sequence[Tokens], max_tokens: Sequence[int]) -> list[list[int]]:
-        return [
-            hypotheses[0][0][:limit]
-            for hypotheses, limit in zip(
-                self.search(sources, beam=1, max_tokens=max(max_tokens, default=0)), max_tokens, strict=True
-            )
-        ]
+        found = self.search(sources, beam=1, max_tokens=max(max_tokens, default=0))
+        return [rows[0][0][:limit] for rows, limit in zip(found, max_tokens, strict=True)]
 
     def search(
         self,

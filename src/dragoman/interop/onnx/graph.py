@@ -131,11 +131,9 @@ class Graph:
     def to_bytes(self) -> bytes:
         """The finished graph as the content of an .onnx file."""
         numbers = {"int64": TensorProto.INT64, "float32": TensorProto.FLOAT}
+        port_of = helper.make_tensor_value_info
         inputs, outputs = (
-            [
-                helper.make_tensor_value_info(name, numbers[port["type"]], port["shape"])
-                for name, port in ports.items()
-            ]
+            [port_of(name, numbers[port["type"]], port["shape"]) for name, port in ports.items()]
             for ports in (self.inputs, self.outputs)
         )
         model = helper.make_model(

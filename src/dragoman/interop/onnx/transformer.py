@@ -30,7 +30,6 @@ from dragoman.models.layers.positions import (
 from dragoman.models.ssru import SSRU
 from dragoman.models.transformer import (
     CrossAttention,
-    DecoderLayer,
     FeedForward,
     MultiHead,
     Residual,
@@ -90,8 +89,14 @@ def decoder(model: Transformer, weights: WeightFile) -> Graph:
     bias_N11S = _bias(position_S < length_N.unsqueeze(1)).unsqueeze(1, 2)
     for number, layer in enumerate(model.decoder):
         k_NHSD, v_NHSD = of_source[number]
+        # Self-attention of the newest token to those before it, or what stands in its place.
+        past = (
+            partial(_ssru, layer.attention, step, number)
+            if isinstance(layer.attention, SSRU)
+            else partial(_self_attention_step, layer.attention, step, number)
+        )
         look = partial(_cross_attention, layer.cross_attention, k_NHSD, v_NHSD, bias_N11S)
-        x_N1E = _residual(layer.attention_residual, x_N1E, partial(_past, layer, step, number))
+        x_N1E = _residual(layer.attention_residual, x_N1E, past)
         x_N1E = _residual(layer.cross_attention_residual, x_N1E, look)
         x_N1E = _residual(layer.feed_forward_residual, x_N1E, partial(_feed_forward, layer.feed_forward))
     states_NE = _norm(model.decoder_norm, x_N1E).squeeze(1)
@@ -167,15 +172,6 @@ def _self_attention(
     """Self-attention of the encoder."""
     q, k, v = _queries_keys_values(attention, x_BSE, position_S)
     return _attend(attention, q, k, v, bias, distance_SS)
-
-
-def _past(layer: DecoderLayer, step: DecoderStep, number: int, x_N1E: Value) -> Value:
-    """Self-attention of the newest token to those before it."""
-    match layer.attention:
-        case SSRU():
-            return _ssru(layer.attention, step, number, x_N1E)
-        case attention:
-            return _self_attention_step(attention, step, number, x_N1E)
 
 
 def _ssru(ssru: SSRU, step: DecoderStep, number: int, x_N1E: Value) -> Value:
