@@ -122,7 +122,9 @@ class Package:
                 fixed[2] &= ~_DESCRIPTOR
                 fixed[6:9] = zlib.crc32(content), len(raw), len(content)
                 body += self._local(member, fixed) + raw
-                place = self._end_of(member)
+                place = member.end
+                if member.flags & _DESCRIPTOR:  # which a changed member does without
+                    place += 16 if self._data.startswith(b"PK\7\10", place) else 12
             fixed[-1] = start
             entries[member.name] = _CENTRAL.pack(b"PK\1\2", *fixed) + b"".join(member.entry[1:])
         body += self._data[place : self._directory]
@@ -138,13 +140,6 @@ class Package:
         name = self._data[place : place + name_length]
         extra = _without_zip64(self._data[place + name_length : place + name_length + extra_length])
         return _LOCAL.pack(b"PK\3\4", *fixed[1:9], len(name), len(extra)) + name + extra
-
-    def _end_of(self, member: _Member) -> int:
-        """Where a member ends with its data descriptor, which a changed member does without."""
-        if not member.flags & _DESCRIPTOR:
-            return member.end
-        marked = self._data.startswith(b"PK\7\10", member.end)
-        return member.end + (16 if marked else 12)
 
 
 def _end(data: bytes) -> tuple[int, int, int]:

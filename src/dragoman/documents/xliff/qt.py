@@ -107,7 +107,7 @@ class Ts(Bilingual[Element, int]):
         translation, forms = unit.child("translation"), _forms(unit)
         source = unit.child("source") or unit
         yield from self._comment(unit, source, reasons, [one.previous for one in news])
-        where = news[0].where
+        where = news[0].segment.where
         if translation and len(forms) == len(contents):
             yield self._retag(translation, values)
             for one in news:

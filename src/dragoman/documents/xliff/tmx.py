@@ -82,8 +82,8 @@ class Tmx(Bilingual[_Pair, _Pair]):
 
     def _write(self, unit: _Pair, news: list[News[_Pair]]) -> Iterator[Edit]:
         for one in news:
-            inner = self._inner(one.result.content, one.where)
-            reasons = self._inner((one.reasons,), one.where)
+            inner = self._inner(one.result.content, one.segment.where)
+            reasons = self._inner((one.reasons,), one.segment.where)
             if unit.target:
                 yield from self._replace(unit.source, unit.target, inner, reasons)
             else:

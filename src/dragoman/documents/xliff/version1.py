@@ -149,7 +149,7 @@ class Xliff12(Bilingual[_Unit, _Part]):
             # It says where the translation is from.
             "state-qualifier": "exact-match" if remembered else None,
         }
-        inners = {one.part.mid: self._inner(one.result.content, one.where) for one in news}
+        inners = {one.part.mid: self._inner(one.result.content, one.segment.where) for one in news}
         copied = self._without_words(unit, inners)
         last = unit.target or unit.segmented or unit.source
         if unit.target and news[0].part.mid and all(one.part.target for one in news):

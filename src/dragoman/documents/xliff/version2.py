@@ -86,7 +86,7 @@ class Xliff2(Bilingual[_Unit, _Part]):
         for one in news:
             part = one.part
             name = part.source.prefix(self._text)
-            inner = self._inner(_with_copies(one.result.content), one.where, _code_point(name))
+            inner = self._inner(_with_copies(one.result.content), one.segment.where, _code_point(name))
             state = {"state": "translated", "subState": None}
             if one.reasons:
                 state = {"state": "initial", "subState": _CHECK}

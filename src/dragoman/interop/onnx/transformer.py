@@ -102,7 +102,8 @@ def decoder(model: Transformer, weights: WeightFile) -> Graph:
     states_NE = _norm(model.decoder_norm, x_N1E).squeeze(1)
     logits_NV = states_NE.scores(model.logits.weight, model.logits.bias)
     graph.output(logits_NV, "logits", "float32", ["rows", model.config.target_vocab])
-    step.finish()
+    for value, name, shape in step.outputs:
+        graph.output(value, name, "float32", shape)
     return graph
 
 
@@ -116,7 +117,7 @@ class DecoderStep:
 
     def __init__(self, graph: Graph, position: Value) -> None:
         self.graph, self.position = graph, position
-        self._outputs: list[tuple[Value, str, Shape]] = []
+        self.outputs: list[tuple[Value, str, Shape]] = []
 
     def past(self, name: str, shape: Shape) -> Value:
         """The input `past_<name>`."""
@@ -124,12 +125,7 @@ class DecoderStep:
 
     def present(self, value: Value, name: str, shape: Shape) -> None:
         """Return `value` as `present_<name>`, which is the past of the next step."""
-        self._outputs.append((value, f"present_{name}", shape))
-
-    def finish(self) -> None:
-        """Add the outputs to the graph."""
-        for value, name, shape in self._outputs:
-            self.graph.output(value, name, "float32", shape)
+        self.outputs.append((value, f"present_{name}", shape))
 
 
 # ---- layers --------------------------------------------------------------------------------------------
