@@ -78,7 +78,7 @@ def download(name: str, *, revision: str | None = None) -> Path:
     """
     try:
         from huggingface_hub import HfApi, snapshot_download
-        from huggingface_hub.errors import RepositoryNotFoundError
+        from huggingface_hub.errors import LocalEntryNotFoundError, RepositoryNotFoundError
     except ImportError as error:
         raise DragomanError(
             f"{name}: no such folder, and models on the hub need huggingface_hub",
@@ -94,23 +94,15 @@ def download(name: str, *, revision: str | None = None) -> Path:
         raise ModelError(
             f"{name}: no such folder, and no such model on the hub", hint="check the name"
         ) from error
-    except Exception as error:  # of whichever HTTP library the client uses
-        return _cached(name, revision, error)
-
-
-def _cached(name: str, revision: str | None, reason: Exception) -> Path:
-    """Return the cached folder of a model. Raises DragomanError without one."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    try:
-        return Path(snapshot_download(name, revision=revision, local_files_only=True))
-    except (LocalEntryNotFoundError, OSError):
-        first = (str(reason) or type(reason).__name__).splitlines()[0]
-        raise DragomanError(
-            f"{name}: no such folder, and the hub cannot be reached ({first})",
-            hint="check the path, or the connection",
-        ) from reason
+    except Exception as reason:  # of whichever HTTP library the client uses
+        try:
+            return Path(snapshot_download(name, revision=revision, local_files_only=True))
+        except (LocalEntryNotFoundError, OSError):
+            first = (str(reason) or type(reason).__name__).splitlines()[0]
+            raise DragomanError(
+                f"{name}: no such folder, and the hub cannot be reached ({first})",
+                hint="check the path, or the connection",
+            ) from reason
 
 
 def _unpack(archive: Path, folder: Path) -> None:

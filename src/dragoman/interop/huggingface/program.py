@@ -33,7 +33,13 @@ class Transformers:
 
     def __init__(self, folder: Path) -> None:
         """Raises DragomanError if transformers is not installed or cannot load the folder."""
-        self._transformers = _transformers()
+        try:
+            self._transformers: Any = import_module("transformers")
+        except ImportError as error:
+            raise DragomanError(
+                "comparing needs transformers, which is not installed",
+                hint="pip install 'dragoman[huggingface]', or skip it with --no-verify",
+            ) from error
         self.name = f"transformers {self._transformers.__version__}"
         with _quiet(self._transformers):
             try:
@@ -159,16 +165,6 @@ class Transformers:
 def verify(bundle: Bundle, folder: Path, lines: Sequence[str]) -> Agreement:
     """Compare the model with the folder in transformers. Raises DragomanError if they disagree."""
     return comparing.verify(bundle, Transformers(folder), lines)
-
-
-def _transformers() -> Any:
-    try:
-        return import_module("transformers")
-    except ImportError as error:
-        raise DragomanError(
-            "comparing needs transformers, which is not installed",
-            hint="pip install 'dragoman[huggingface]', or skip it with --no-verify",
-        ) from error
 
 
 @contextmanager
