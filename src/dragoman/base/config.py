@@ -6,6 +6,7 @@ error that suggests the nearest known one.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
@@ -44,7 +45,7 @@ def override(tables: Mapping[str, Any], assignments: Iterable[str]) -> dict[str,
 
     Raises ConfigError for text that is not an assignment, and for a value in place of a section.
     """
-    result = _copy(tables)
+    result = copy.deepcopy(dict(tables))
     for assignment in assignments:
         name, equals, text = assignment.partition("=")
         keys = [key.strip() for key in name.split(".")]
@@ -191,10 +192,6 @@ def _emit(table: Mapping[str, Any], section: str, lines: list[str]) -> None:
             name = option_name(section, key)
             lines += ["", f"[{name}]"]
             _emit(value, name, lines)
-
-
-def _copy(tables: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _copy(value) if isinstance(value, Mapping) else value for key, value in tables.items()}
 
 
 def _parse(text: str) -> Any:

@@ -140,9 +140,11 @@ class Lock:
             return
         if taken:
             os.close(file)
-            what = "folder" if self._place.is_dir() else "file"
+            what, who = "folder" if self._place.is_dir() else "file", ""
+            with contextlib.suppress(OSError, ValueError):
+                who = self._owner.read_text(encoding="utf-8").strip() if self._owner is not None else ""
             raise ConfigError(
-                f"{self._place}: another command is writing this {what}{self._who()}",
+                f"{self._place}: another command is writing this {what}{who and ': '}{who}",
                 hint="wait until it ends, stop it, or choose another place with -o",
             )
         self._file = file
@@ -168,12 +170,6 @@ class Lock:
 
     def __exit__(self, *_: object) -> None:
         self.release()
-
-    def _who(self) -> str:
-        owner = ""
-        with contextlib.suppress(OSError, ValueError):
-            owner = self._owner.read_text(encoding="utf-8").strip() if self._owner is not None else ""
-        return f": {owner}" if owner else ""
 
 
 def _lock(file: int) -> None:

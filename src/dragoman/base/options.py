@@ -188,9 +188,8 @@ def _convert(value: Any, kind: Any, option: Option) -> Any:
                 continue
     elif origin is Literal:
         for choice in get_args(kind):
-            if (
-                type(value) is type(choice) and value == choice
-            ):  # True == 1 and 1.0 == 1, but they are not the int 1
+            # True == 1 and 1.0 == 1, but they are not the int 1.
+            if type(value) is type(choice) and value == choice:
                 return choice
     elif origin is tuple:
         if isinstance(value, list | tuple):

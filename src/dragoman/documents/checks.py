@@ -14,7 +14,9 @@ from dragoman.text.checks.placeholders import IN_ORDER
 def doubts(source: Content, target: Content, languages: tuple[str, str]) -> list[str]:
     """Return the faults of a translation. Placeholders are codes: see `flat.with_found`."""
     flags = map(str, faults_of(_side(source, languages[0]), _side(target, languages[1])))
-    tags = [*_different_tags(source, target), *_emptied_tags(source, target)]
+    # Pairs of tags that enclose text in the source only: a link without text cannot be seen.
+    emptied = sorted(_empty_pairs(target) - _empty_pairs(source))
+    tags = [*_different_tags(source, target), *(f"tag: {text} without text" for _, text in emptied)]
     return [*flags, *tags, *_different_order(source, target)]
 
 
@@ -47,14 +49,9 @@ def _is_placeholder(code: Code) -> bool:
 
 
 def _different_tags(source: Content, target: Content) -> list[str]:
-    found = [f"tag: {one}" for one in unmatched(_tags(source), _tags(target))]
+    tags = (Counter(one.text for one in _tags_of(side)) for side in (source, target))
+    found = [f"tag: {one}" for one in unmatched(*tags)]
     return found + (["tags cross"] if _crosses(target) and not _crosses(source) else [])
-
-
-def _emptied_tags(source: Content, target: Content) -> list[str]:
-    """The pairs of tags that enclose text in the source only: a link without text cannot be seen."""
-    emptied = _empty_pairs(target) - _empty_pairs(source)
-    return [f"tag: {text} without text" for pair, text in sorted(emptied)]
 
 
 def _empty_pairs(content: Content) -> set[tuple[int, str]]:
@@ -80,10 +77,6 @@ def _different_order(source: Content, target: Content) -> list[str]:
     )
     same = ours == theirs or Counter(ours) != Counter(theirs)  # which has a doubt of its own
     return [] if same else [f"placeholder: {' '.join(theirs)} in another order"]
-
-
-def _tags(content: Content) -> Counter[str]:
-    return Counter(one.text for one in _tags_of(content))
 
 
 def _tags_of(content: Content) -> Iterator[Code]:

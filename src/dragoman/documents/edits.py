@@ -81,6 +81,11 @@ def decode_file(data: bytes, encoding: str | None = None) -> Decoded:
         raise DataError(f"line {line}: not {name}", hint=_TO_UTF8) from None
 
 
+def unsafe(what: str) -> DataError:
+    """The error of a file that may harm the program which reads it."""
+    return DataError(what, hint="this file is not safe to read")
+
+
 class Part(Protocol):
     """A place in a file with some segments."""
 

@@ -118,15 +118,11 @@ def tasks_of(
             continue
         into = output if output is None or (single and not output.is_dir()) else output / path.name
         tasks.append(Task(path, into, format))
-    if not tasks and wanted:
-        raise DataError(
-            f"{paths[0]}: no text in this folder",
-            hint="dragoman translate reads documents, without --format lines",
-        )
     if not tasks:
-        raise DataError(
-            f"{paths[0]}: no document in this folder", hint="--format says which format its files have"
-        )
+        what, hint = "document", "--format says which format its files have"
+        if wanted:
+            what, hint = "text", "dragoman translate reads documents, without --format lines"
+        raise DataError(f"{paths[0]}: no {what} in this folder", hint=hint)
     check_places(tasks, output)
     return tasks
 
@@ -274,14 +270,18 @@ def translate_files(
     for number, task in enumerate(tasks, 1):
         say(f"translating {task.source}" + (f", {number} of {len(tasks)}" if len(tasks) > 1 else ""))
         try:
+            place = task.output
+            done = None if journal is None or place is None else journal.result(task.source, place)
             outcome.add(
-                _finished(task, journal)
-                or _translate(translator, task, decoding, replacing, columns, write, journal)
+                Outcome.of_table(done)
+                if done is not None
+                else _translate(translator, task, decoding, replacing, columns, write, journal)
             )
-        except (DataError, OSError) as error:
-            outcome.failed.append(
-                (task.source, error if isinstance(error, DataError) else _unread(task, error))
-            )
+        except DataError as error:
+            outcome.failed.append((task.source, error))
+        except OSError as error:
+            what, hint = f"{task.source}: {error.strerror or error}", "check the path and its permissions"
+            outcome.failed.append((task.source, DataError(what, hint=hint)))
     return outcome
 
 
@@ -323,14 +323,6 @@ def _translate(
     return outcome
 
 
-def _finished(task: Task, journal: Journal | None) -> Outcome | None:
-    """The outcome of a file that an earlier command has translated."""
-    if journal is None or task.output is None:
-        return None
-    table = journal.result(task.source, task.output)
-    return None if table is None else Outcome.of_table(table)
-
-
 def _read(path: Path) -> bytes:
     with path.open("rb") as file:
         data = file.read(_LARGEST + 1)
@@ -346,7 +338,3 @@ def _read_back(format: Format, data: bytes, languages: Languages, columns: Seque
         raise DataError(
             f"the translation would not be valid {format.title}: {error}", hint="please report this as a bug"
         ) from error
-
-
-def _unread(task: Task, error: OSError) -> DataError:
-    return DataError(f"{task.source}: {error.strerror or error}", hint="check the path and its permissions")

@@ -32,7 +32,8 @@ def recall(memory: TranslationMemory, segment: Segment) -> Result | None:
         match = None if is_blank(text) else memory.exact(text)
         if match is None or match.source.count("\n") != text.strip().count("\n"):
             continue
-        target = as_written([*before, *_with_codes(_spaced_as(text, match.target), content), *after])
+        spaced = text.replace(text.strip(), match.target.strip(), 1)  # with the space around the text
+        target = as_written([*before, *_with_codes(spaced, content), *after])
         if not _loses(segment, target):
             memory.count_use(match)
             return Result(target, match=match)
@@ -47,13 +48,6 @@ def offer(guide: MemoryGuide, segment: Segment) -> Match | None:
 
 def _is_tag(one: str | Code) -> bool:
     return isinstance(one, Code) and one.kind != "placeholder"
-
-
-def _spaced_as(text: str, target: str) -> str:
-    """The target with the space that is around the text."""
-    body = text.strip()
-    start = text.index(body)
-    return text[:start] + target.strip() + text[start + len(body) :]
 
 
 def _with_codes(target: str, content: Sequence[str | Code]) -> Content:

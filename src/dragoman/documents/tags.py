@@ -84,17 +84,13 @@ class _Range:
 
     def _spaced(self, at: int, place: int, limit: int, *, before: bool) -> int:
         """Move over as much space as is between source[at] and the nearest word."""
-        source, target = self.source, self.target
+        step, behind = (1, 0) if before else (-1, 1)
         while (
-            before
-            and at < len(source)
-            and source[at].isspace()
-            and place > limit
-            and target[place - 1].isspace()
+            step * (place - limit) > 0
+            and self.source[at - behind : at - behind + 1].isspace()
+            and self.target[place + behind - 1].isspace()
         ):
-            at, place = at + 1, place - 1
-        while not before and at and source[at - 1].isspace() and place < limit and target[place].isspace():
-            at, place = at - 1, place + 1
+            at, place = at + step, place - step
         return place
 
     def _outside(self, at: int, *, before: bool) -> int:
@@ -103,12 +99,8 @@ class _Range:
             if start < at < end:
                 return start if before else end
         text = self.target
-        if before:
-            while 0 < at < len(text) and _joins(text[at - 1], text[at]):
-                at -= 1
-        else:
-            while 0 < at < len(text) and _joins(text[at - 1], text[at]):
-                at += 1
+        while 0 < at < len(text) and _joins(text[at - 1], text[at]):
+            at += -1 if before else 1
         return at
 
 
@@ -138,10 +130,11 @@ def _tree(tags: Tags, length: int) -> list[_Node]:
     nodes: list[_Node] = []
     opened: list[tuple[_Node, list[_Node]]] = []  # with the nodes around each
     for at, code in tags:
+        opening = opened[-1][0].open if opened else None
         if code.kind == "open":
             opened.append((_Node(at, length, code), nodes))
             nodes = []
-        elif code.kind == "close" and opened and _partners(opened[-1][0].open, code):
+        elif code.kind == "close" and opening and code.pair and opening.pair == code.pair:
             node, around = opened.pop()
             node.end, node.close, node.inside = at, code, nodes
             nodes = [*around, node]
@@ -154,10 +147,6 @@ def _tree(tags: Tags, length: int) -> list[_Node]:
         node.inside = nodes
         nodes = [*around, node]
     return nodes
-
-
-def _partners(opening: Code | None, closing: Code) -> bool:
-    return opening is not None and bool(closing.pair) and opening.pair == closing.pair
 
 
 def _joins(before: str, after: str) -> bool:

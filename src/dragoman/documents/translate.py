@@ -84,7 +84,9 @@ def translate_segments(
     wanted = [one if wants(one) else None for one in segments]
     recalled = [recall(memory, one) if memory and one else None for one in wanted]
     asked = [
-        None if one is None or known else _divided(one, languages)
+        None
+        if one is None or known
+        else branches_of(one, languages[1]) or separated(one, languages) or Divided(one, [whole_leaf(one)])
         for one, known in zip(wanted, recalled, strict=True)
     ]
     counts = Counts()
@@ -98,15 +100,6 @@ def translate_segments(
     for segment, result in zip(segments, results, strict=True):
         counts.count(segment, result)
     return results, counts
-
-
-def _divided(segment: Segment, languages: tuple[str, str]) -> Divided:
-    """A segment as the texts that are translated on their own; most are one."""
-    return (
-        branches_of(segment, languages[1])
-        or separated(segment, languages)
-        or Divided(segment, [whole_leaf(segment)])
-    )
 
 
 def _translated(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -45,27 +46,7 @@ class ModelFormat:
     @property
     def code(self) -> Any:
         """The module of the format: `write`, `notes`, `verify`, and `read` if models are read from it."""
-        match self.extra:
-            case "huggingface":
-                from dragoman.interop import huggingface
-
-                return huggingface
-            case "marian":
-                from dragoman.interop import marian
-
-                return marian
-            case "ctranslate2":
-                from dragoman.interop import ctranslate2
-
-                return ctranslate2
-            case "argos":
-                from dragoman.interop import argos
-
-                return argos
-            case "onnx":
-                from dragoman.interop.onnx import onnx
-
-                return onnx
+        return import_module(f"dragoman.interop.{'onnx.onnx' if self.extra == 'onnx' else self.extra}")
 
     def read(self, folder: Path) -> Bundle:
         """Return the model in a folder of this format. Raises ModelError if it cannot be one of ours."""

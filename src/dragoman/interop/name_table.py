@@ -39,13 +39,11 @@ class Row:
 class NameTable:
     """All tensors of a format for one model.
 
-    `copies` are names that a file may have besides the rows, each with the name it must equal. `zeros` are
-    tensors that we do not have and that their format needs: written as zeros, never read. `ignored` says
-    which further names of theirs have no meaning for us.
+    `zeros` are tensors that we do not have and that their format needs: written as zeros, never read.
+    `ignored` says which further names of theirs have no meaning for us.
     """
 
     rows: Sequence[Row]
-    copies: Mapping[str, str] = field(default_factory=dict)
     zeros: Mapping[str, Shape] = field(default_factory=dict)
     ignored: Callable[[str], bool] = lambda name: False
 
@@ -55,25 +53,19 @@ class NameTable:
         """Return our tensors in float32, by our names.
 
         `shapes` has the shapes that our model needs. Raises ModelError that lists every missing and
-        unknown name of theirs, every tensor of another shape or type, and copies that differ.
+        unknown name of theirs, and every tensor of another shape or type.
         """
         needed = {name: shape for row in self.rows for name, shape in _their_shapes(row, shapes[row.ours])}
         faults = [
             f"missing: {name} {_spelled(shape)}" for name, shape in needed.items() if name not in theirs
         ]
-        known = needed.keys() | self.copies.keys()
         faults += [
             f"unknown: {name} {_spelled(tensor.shape)}"
             for name, tensor in theirs.items()
-            if name not in known and not self.ignored(name)
+            if name not in needed and not self.ignored(name)
         ]
         for name in needed.keys() & theirs.keys():
             faults += _unfit(name, theirs[name], needed[name])
-        faults += [
-            f"{copy} differs from {name}"
-            for copy, name in self.copies.items()
-            if copy in theirs and name in theirs and not torch.equal(theirs[copy], theirs[name])
-        ]
         if faults:
             raise ModelError(
                 f"{where}: {len(faults)} weights do not fit the configuration:\n  "
@@ -131,11 +123,7 @@ def linear(ours: str, theirs: str | Iterable[str], *, bias: bool = True) -> list
 
 def _their_shapes(row: Row, shape: Shape) -> list[tuple[str, Shape]]:
     block = (shape[0] // len(row.theirs), *shape[1:])
-    match row.layout:
-        case "transposed":
-            block = block[::-1]
-        case "row":
-            block = (1, *block)
+    block = block[::-1] if row.layout == "transposed" else (1, *block) if row.layout == "row" else block
     return [(name, block) for name in row.theirs]
 
 
@@ -150,20 +138,11 @@ def _unfit(name: str, tensor: Tensor, shape: Shape) -> list[str]:
 
 
 def _read(tensor: Tensor, layout: Layout) -> Tensor:
-    match layout:
-        case "transposed":
-            tensor = tensor.T
-        case "row":
-            tensor = tensor[0]
-    return tensor.float()
+    return (tensor.T if layout == "transposed" else tensor[0] if layout == "row" else tensor).float()
 
 
 def _write(block: Tensor, layout: Layout) -> Tensor:
-    match layout:
-        case "transposed":
-            block = block.T
-        case "row":
-            block = block[None]
+    block = block.T if layout == "transposed" else block[None] if layout == "row" else block
     return block.clone(memory_format=torch.contiguous_format)
 
 

@@ -78,7 +78,7 @@ def download(name: str, *, revision: str | None = None) -> Path:
     """
     try:
         from huggingface_hub import HfApi, snapshot_download
-        from huggingface_hub.errors import RepositoryNotFoundError
+        from huggingface_hub.errors import LocalEntryNotFoundError, RepositoryNotFoundError
     except ImportError as error:
         raise DragomanError(
             f"{name}: no such folder, and models on the hub need huggingface_hub",
@@ -94,23 +94,15 @@ def download(name: str, *, revision: str | None = None) -> Path:
         raise ModelError(
             f"{name}: no such folder, and no such model on the hub", hint="check the name"
         ) from error
-    except Exception as error:  # of whichever HTTP library the client uses
-        return _cached(name, revision, error)
-
-
-def _cached(name: str, revision: str | None, reason: Exception) -> Path:
-    """Return the cached folder of a model. Raises DragomanError without one."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    try:
-        return Path(snapshot_download(name, revision=revision, local_files_only=True))
-    except (LocalEntryNotFoundError, OSError):
-        first = (str(reason) or type(reason).__name__).splitlines()[0]
-        raise DragomanError(
-            f"{name}: no such folder, and the hub cannot be reached ({first})",
-            hint="check the path, or the connection",
-        ) from reason
+    except Exception as reason:  # of whichever HTTP library the client uses
+        try:
+            return Path(snapshot_download(name, revision=revision, local_files_only=True))
+        except (LocalEntryNotFoundError, OSError):
+            first = (str(reason) or type(reason).__name__).splitlines()[0]
+            raise DragomanError(
+                f"{name}: no such folder, and the hub cannot be reached ({first})",
+                hint="check the path, or the connection",
+            ) from reason
 
 
 def _unpack(archive: Path, folder: Path) -> None:
@@ -140,29 +132,28 @@ def _unpack(archive: Path, folder: Path) -> None:
         raise DataError(f"{archive}: cannot be unpacked ({reason})", hint="unpack it yourself") from error
 
 
-Member = tuple[str, bool, IO[bytes] | None]  # name, whether it is a regular file, contents
+Member = tuple[str, IO[bytes] | None]  # name, and contents if it is a regular file
 
 
 def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:
     for entry in packed.infolist():
         if not entry.is_dir():
             kind = entry.external_attr >> 28  # of a Unix file: 0 if unknown, 8 for a regular file
-            regular = kind in (0, 8)
-            yield entry.filename, regular, packed.open(entry) if regular else None
+            yield entry.filename, packed.open(entry) if kind in (0, 8) else None
 
 
 def _tar_members(tar: tarfile.TarFile) -> Iterator[Member]:
     for entry in tar:
         if not entry.isdir():
-            yield entry.name, entry.isreg(), tar.extractfile(entry) if entry.isreg() else None
+            yield entry.name, tar.extractfile(entry) if entry.isreg() else None
 
 
 def _write_all(archive: Path, folder: Path, members: Iterable[Member]) -> None:
     total = 0
-    for number, (name, regular, content) in enumerate(members, 1):
+    for number, (name, content) in enumerate(members, 1):
         pure = PurePosixPath(name.replace("\\", "/"))
         unsafe = pure.is_absolute() or ".." in pure.parts or ":" in name or "\0" in name
-        if unsafe or not regular or content is None:
+        if unsafe or content is None:
             what = "points outside the archive" if unsafe else "is not a regular file"
             raise DataError(f"{archive}: {name!r} {what}", hint="do not trust this archive")
         if number > _MOST_FILES:

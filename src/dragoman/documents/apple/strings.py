@@ -31,17 +31,14 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     zeros = data[:2].find(b"\0")  # of UTF-16 without a byte order mark
     decoded = decode_file(data, ("utf-16-be", "utf-16-le")[zeros] if zeros >= 0 else None)
     text = decoded.text
-    write = partial(
-        _written, escaped=text.isascii() and "\\U" in text, newline="\r\n" if "\r\n" in text else "\n"
+    escaped, newline = text.isascii() and "\\U" in text, "\r\n" if "\r\n" in text else "\n"
+    write = partial(_written, escaped=escaped, newline=newline)
+    strings = (
+        KeyedString(*found.span(), value, line, key, note, write)
+        for found, value, line, key, note in _pairs(text)
+        if not is_blank(value)
     )
-    return PartsDocument(
-        decoded,
-        (
-            KeyedString(found.start(), found.end(), value, line, key, note, write)
-            for found, value, line, key, note in _pairs(text)
-            if not is_blank(value)
-        ),
-    )
+    return PartsDocument(decoded, strings)
 
 
 def _pairs(text: str) -> Iterator[tuple[re.Match[str], str, int, str, str]]:
@@ -90,6 +87,5 @@ def _written(text: str, old: str, *, escaped: bool, newline: str) -> str:
             return newline
         return _ESCAPES.get(char) or escape_units(char, upper=False).replace("\\u", "\\U")
 
-    return (
-        '"' + re.sub(r'["\\]|[^ -~]' if escaped else '["\\\\\x00-\x1f\x7f\ud800-\udfff]', special, text) + '"'
-    )
+    needing = r'["\\]|[^ -~]' if escaped else '["\\\\\x00-\x1f\x7f\ud800-\udfff]'
+    return '"' + re.sub(needing, special, text) + '"'

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator
 
 from dragoman.base.errors import DataError
-from dragoman.documents.edits import Lines, PartsDocument, line_of
+from dragoman.documents.edits import Lines, PartsDocument
 from dragoman.documents.formats import Languages
 from dragoman.documents.plural_rules import CATEGORIES, categories_of
 from dragoman.documents.strings.keyed import KeyedString, string_in_xml
 from dragoman.documents.xml.edits import indent
-from dragoman.documents.xml.pieces import Element, read_xml
+from dragoman.documents.xml.pieces import Element, expect_root, read_xml
 
 _TYPES = ("NSStringFormatSpecTypeKey", "NSStringFormatValueTypeKey")
 _VARIABLES = re.compile(r"(?:\s*%(?:\d+\$)?#@[^@]+@)+\s*")
@@ -25,9 +25,7 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     if data.startswith(b"bplist"):
         raise DataError("line 1: a binary property list", hint="convert it: plutil -convert xml1 FILE")
     decoded, _, root = read_xml(data, texts=True)
-    if root.name != "plist":
-        line = line_of(decoded.text, root.start)
-        raise DataError(f"line {line}: <{root.name}> is not <plist>", hint="use a property list of Apple")
+    expect_root(decoded.text, root, "plist", "<plist>", "use a property list of Apple")
     return PartsDocument(decoded, _strings(decoded.text, root, categories_of(languages.target)))
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import NoReturn
 
 from dragoman.base.errors import DataError
 from dragoman.text.width import columns
@@ -124,7 +123,11 @@ class _Reader:
         while place < end:
             token = _TOKEN.match(text, place, end)
             if token is None:
-                _refuse_junk(text[place:end].strip(), number)
+                rest = text[place:end].strip()
+                what, hint = f"not PO: {rest[:40]}", "start comments with #"
+                if rest.startswith('"'):
+                    what, hint = "the string has no end", 'end it with ", and escape " within as \\"'
+                raise DataError(f"line {number}: {what}", hint=hint)
             if token["keyword"]:
                 form = int(token["form"]) if token["form"] else None
                 self._keyword(token["keyword"], form, token.start("keyword"), number)
@@ -189,14 +192,6 @@ class _Reader:
     def _end_value(self) -> None:
         if self._value and not self._value.raw:
             raise DataError(f"line {self._value.line}: {self._last} without a string", hint='write ""')
-
-
-def _refuse_junk(rest: str, line: int) -> NoReturn:
-    if rest.startswith('"'):
-        raise DataError(
-            f"line {line}: the string has no end", hint='end it with ", and escape " within as \\"'
-        )
-    raise DataError(f"line {line}: not PO: {rest[:40]}", hint="start comments with #")
 
 
 def unescape_c(raw: str, encoding: str, line: int) -> str:

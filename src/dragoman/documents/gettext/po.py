@@ -178,17 +178,13 @@ def _keyword(form: int) -> str:
 
 def _mark(text: str, entry: PoEntry, reasons: str, how: _Style) -> list[Edit]:
     """Edits that mark an entry as doubtful for these reasons, or as translated."""
-    edits = []
     ours = [one for one in entry.comments if one.text.startswith(_OURS.rstrip())]
-    line = _OURS + reasons
-    if not reasons:
-        edits += [Edit(one.start, one.end, "") for one in ours]
-        edits += [Edit(one.start, one.end, "") for one in entry.comments if one.text.startswith("#|")]
-    elif not ours:
+    line, before = _OURS + reasons, [one for one in entry.comments if one.text.startswith("#|")]
+    edits = [Edit(one.start, one.end, "") for one in (ours[1:] if reasons else [*ours, *before])]
+    if reasons and not ours:
         edits.append(_inserted(text, _after_comments(entry), line, how))
-    elif ours[0].text != line:
+    elif reasons and ours[0].text != line:
         edits.append(_changed(text, ours[0], line))
-    edits += [Edit(one.start, one.end, "") for one in ours[1:] if reasons]
     return edits + _flag(text, entry, fuzzy=bool(reasons), how=how)
 
 

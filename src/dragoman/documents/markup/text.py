@@ -60,15 +60,13 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     """Read a text. Raises DataError if it is not UTF-8 and has no byte order mark of another encoding."""
     decoded = decode_file(data)
     text = decoded.text
-    return PartsDocument(
-        decoded,
-        [
-            _Paragraph(rows, [Segment(_content(text, rows), f"line {rows[0].number}")])
-            for block in _blocks(text)
-            for rows in _split(text, block)
-            if has_words((_joined(text, rows),))
-        ],
+    paragraphs = (
+        _Paragraph(rows, [Segment(_content(text, rows), f"line {rows[0].number}")])
+        for block in _blocks(text)
+        for rows in _split(text, block)
+        if has_words((_joined(text, rows),))
     )
+    return PartsDocument(decoded, paragraphs)
 
 
 def _blocks(text: str) -> Iterator[list[_Row]]:
@@ -117,7 +115,9 @@ def _goes_on(text: str, rows: list[_Row], row: _Row, widest: int) -> bool:
     word = text[row.start : row.end].split()[0]
     full = columns(text[last.line.start : last.end]) + 1 + columns(word) > widest
     if row.indent:
-        hangs = row.indent == last.indent if len(rows) > 1 else _hangs(text, last, row)
+        # Below the first line, as far as the text behind its bullet.
+        behind = columns(text[last.line.start : last.start].expandtabs()) if last.bullet else None
+        hangs = row.indent == (last.indent if len(rows) > 1 else behind)
         return hangs or (row.indent == last.indent and full and not rows[0].bullet)
     if not full and _SENTENCE_END.search(text[last.start : last.end]):
         return False
@@ -126,11 +126,6 @@ def _goes_on(text: str, rows: list[_Row], row: _Row, widest: int) -> bool:
     return not begins or (
         widest >= _NARROW and (full or columns(text[last.line.start : last.end]) >= _NEARLY_FULL * widest)
     )
-
-
-def _hangs(text: str, first: _Row, row: _Row) -> bool:
-    """Whether a line is indented as far as the text behind the bullet of the line before it."""
-    return first.bullet and row.indent == columns(text[first.line.start : first.start].expandtabs())
 
 
 def _joined(text: str, rows: list[_Row]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from dragoman.documents.segment import Code, Content, Result, Segment, Status, full_text, merged
@@ -84,7 +84,9 @@ class Divided:
                 new = piece.raw
             content += piece.write(piece.source) or () if new is None else new
             where = "" if is_same or not piece.path else f"{piece.path}: "
-            doubts += [where + doubt for doubt in _without_separators(piece.source, result)]
+            doubts += [where + doubt for doubt in result.doubts]
+            if full_text(piece.source).count("|") != full_text(result.content).count("|"):
+                doubts.append(f"{where}sign differs: |")  # programs may read it
         matches = [one.match for one in results if one.match]
         if len(matches) < len(results):  # not all is from the memory
             matches = [one for one in matches if not one.exact]
@@ -95,13 +97,6 @@ class Divided:
             tuple(dict.fromkeys(doubts)),
             min(matches, key=lambda one: one.score, default=None),
         )
-
-
-def _without_separators(source: Content, result: Result) -> Iterator[str]:
-    """The doubts of a text, and one if it has lost a sign that programs may read."""
-    yield from result.doubts
-    if full_text(source).count("|") != full_text(result.content).count("|"):
-        yield "sign differs: |"
 
 
 def whole_leaf(segment: Segment) -> Leaf:

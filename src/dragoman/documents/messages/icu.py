@@ -265,7 +265,9 @@ class _Message:
             return
         if chosen and "choice" in (argument.kind, inside.kind if inside else ""):
             raise _Unwritable  # Java reads none inside another
-        joins = any(one.branches for one in after) or _says([*before, *after])
+        around = " ".join(one.text for one in (*before, *after) if one.kind == "text")
+        says = has_language(around, [(one.start, one.end) for one in find_placeholders(around)])
+        joins = says or any(one.branches for one in after)
         if joins and self._fixed:
             raise _Unwritable
         planned = self._planned(argument)
@@ -276,12 +278,12 @@ class _Message:
         for gap, selector, branch in planned:
             inner = [*before, *branch.parts, *after] if joins else branch.parts
             yield gap + selector + self._text[branch.at + len(branch.selector) : branch.start]
-            around = argument if argument.kind != "select" else inside
+            nearest = argument if argument.kind != "select" else inside
             own = {**chosen, key: (selector, frozenset(selectors))}
             also = another_one(self._language) if selector == "one" and argument.kind == "plural" else None
             if also is not None and f"={also}" not in selectors and all(one.kind == "text" for one in inner):
                 self.doubts.append(f"{path}.one: lacks the number, which may be {also}")
-            yield from self.pieces(inner, f"{path}.{selector.strip()}", around, own, moved=moved or joins)
+            yield from self.pieces(inner, f"{path}.{selector.strip()}", nearest, own, moved=moved or joins)
             yield self._text[branch.end]
         yield from self._marked.raw(argument.branches[-1].end + 1, argument.end)
         if not joins:
@@ -356,12 +358,6 @@ class _Message:
                 in_plural = kind in _PLURALS and self._quotes
                 items.append(quote_icu(one, in_plural=in_plural, doubled=self._doubled and self._quotes))
         return merged(items)
-
-
-def _says(parts: Sequence[_Part]) -> bool:
-    """Whether there are words around an argument."""
-    text = " ".join(one.text for one in parts if one.kind == "text")
-    return has_language(text, [(one.start, one.end) for one in find_placeholders(text)])
 
 
 def _end_of_style(text: str, place: int) -> int:

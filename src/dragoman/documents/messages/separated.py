@@ -56,8 +56,15 @@ def separated(segment: Segment, languages: tuple[str, str]) -> Divided | None:
     bare = [one for one in texts if not one.prefix or prefixes is _LABEL]
     polyglot = all("||||" in full_text(one.separator) for one in texts[1:])
     certain = polyglot or len(bare) < len(texts) or all(one.prefix for one in texts)
-    words = all(has_language(one.words) for one in bare) and (_are_alike(bare) or all(map(_is_title, bare)))
-    if not (1 < len(texts) < _MOST and all(map(_is_balanced, texts)) and (certain or words)):
+    # They look like plural forms if one has an argument, or each shares a word with the next.
+    argued = any(_COUNTED.search(one.words) or find_placeholders(one.words) for one in bare)
+    alike = argued or _share_words(bare) or all(map(_is_title, bare))
+    words = alike and all(has_language(one.words) for one in bare)
+    balanced = all(
+        one.body and all(one.words.count(left) == one.words.count(right) for left, right in _BRACKETS)
+        for one in texts
+    )
+    if not (1 < len(texts) < _MOST and balanced and (certain or words)):
         return None
     planned, doubts = texts, list[str]()
     if len(bare) > 1:
@@ -100,21 +107,9 @@ def _forms(source: str, target: str, *, one_form: bool = True) -> list[int]:
     return [old.index(one) if one in old else len(old) - 1 for one in new] if old else []
 
 
-def _is_balanced(one: _Text) -> bool:
-    return bool(one.body) and all(
-        one.words.count(left) == one.words.count(right) for left, right in _BRACKETS
-    )
-
-
 def _is_title(one: _Text) -> bool:
     """Whether a text begins with a capital letter: "Home|Site title", not "pipe a | b"."""
     return one.words.lstrip()[:1].isupper()
-
-
-def _are_alike(texts: Sequence[_Text]) -> bool:
-    """Whether the texts look like plural forms: one has an argument, or each shares a word with the next."""
-    argued = any(_COUNTED.search(one.words) or find_placeholders(one.words) for one in texts)
-    return argued or _share_words(texts)
 
 
 def _share_words(texts: Sequence[_Text]) -> bool:

@@ -6,7 +6,6 @@ Text of drawings (SVG), page lists and spoken text stay. EPUB 3.3; OPF 2.0.1.
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,7 +15,7 @@ from dragoman.base.errors import DataError
 from dragoman.base.languages import same
 from dragoman.documents.edits import Edit, Lines, decode_file
 from dragoman.documents.formats import Languages
-from dragoman.documents.markup.html.html import Html
+from dragoman.documents.markup.html.html import DECLARED, Html
 from dragoman.documents.office.inside import mend
 from dragoman.documents.office.package import Package
 from dragoman.documents.office.parts import (
@@ -38,7 +37,6 @@ _BOOK = "application/oebps-package+xml"
 _CHAPTER = {"application/xhtml+xml", "text/html", "text/x-oeb1-document"}
 _CONTENTS = "application/x-dtbncx+xml"
 _FONTS = {"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"}  # that readers undo
-_DECLARED = re.compile(rb"\s*<\?xml[^>]*?\bencoding\s*=\s*[\"']([A-Za-z][\w.:-]*)")
 
 
 def parse(data: bytes, languages: Languages) -> OfficeDocument:
@@ -122,7 +120,7 @@ class _Chapter:
         self.name = name
         self._data = package.read(name)
         with errors_in(name):
-            declared = _DECLARED.match(self._data)
+            declared = DECLARED.match(self._data)
             decoded = decode_file(self._data, declared[1].decode() if declared else None)
             self._html = Html(decoded, languages, True, xml=True)
         where = posixpath.basename(name)
@@ -130,7 +128,6 @@ class _Chapter:
 
     def render(self, results: Sequence[Result | None]) -> bytes | None:
         both = zip(results, self.segments, strict=True)
-        new = self._html.render(
-            [one and replace(one, content=mend(one.content, old.source)) for one, old in both]
-        )
+        mended = [one and replace(one, content=mend(one.content, old.source)) for one, old in both]
+        new = self._html.render(mended)
         return None if new == self._data else new

@@ -40,9 +40,10 @@ def join_fields(prefix: str, atoms: list[RunAtom], pair: int) -> tuple[list[RunA
     while place < len(atoms):
         atom, last = atoms[place], place
         separate, end = matches.get(place, (0, 0))
+        instruction = "".join(one.text for one in atoms[place:separate] if one.mark == "instruction")
         if place in closing:
             done.append(join_atoms(prefix, [atom], "close", pair=closing[place]))
-        elif separate and end and encloses_text(_instruction(atoms[place:separate])):
+        elif separate and end and encloses_text(instruction):
             pair += 1
             closing[end] = pair
             last = separate
@@ -51,11 +52,8 @@ def join_fields(prefix: str, atoms: list[RunAtom], pair: int) -> tuple[list[RunA
             last = end
             result = atoms[separate + 1 : end] if separate else []
             shown = "".join(one.text for one in result if one.kind == "text")
-            done.append(
-                join_atoms(
-                    prefix, atoms[place : last + 1], "placeholder" if shown.strip() else "empty", shown
-                )
-            )
+            kind: Literal["placeholder", "empty"] = "placeholder" if shown.strip() else "empty"
+            done.append(join_atoms(prefix, atoms[place : last + 1], kind, shown))
         elif atom.mark:
             last = separate or place
             done.append(join_atoms(prefix, atoms[place : last + 1], "empty"))
@@ -87,10 +85,6 @@ def encloses_text(instruction: str) -> bool:
     """Whether the result of a field is text of the document, as in a link."""
     words = instruction.split(maxsplit=1)
     return bool(words) and words[0].upper() in _ENCLOSING
-
-
-def _instruction(atoms: list[RunAtom]) -> str:
-    return "".join(one.text for one in atoms if one.mark == "instruction")
 
 
 def _match(atoms: list[RunAtom]) -> dict[int, tuple[int, int]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from dragoman.base.errors import DataError
+from dragoman.documents.edits import unsafe
 from dragoman.documents.segment import Code, Content, merged
 from dragoman.documents.xml.pieces import Element
 
@@ -62,10 +62,7 @@ class ParagraphReader:
 def check_depth_of_inline(depth: int) -> None:
     """Raise DataError if links, insertions and others lie too deep inside each other."""
     if depth > _DEEPEST:
-        raise DataError(
-            f"more than {_DEEPEST} elements inside each other in a paragraph",
-            hint="this file is not safe to read",
-        )
+        raise unsafe(f"more than {_DEEPEST} elements inside each other in a paragraph")
 
 
 def pair_ranges(atoms: Sequence[Atom], pair: int) -> int:
@@ -117,9 +114,11 @@ def trim(items: Iterable[str | Code]) -> tuple[Content, Content, Content]:
             start += 1
         elif _stays(last):
             end -= 1
-        elif _are_pair(first, last):
+        elif isinstance(last, str):
+            break
+        elif isinstance(first, Code) and (first.kind, last.kind, first.pair) == ("open", "close", last.pair):
             start, end = start + 1, end - 1
-        elif end - 2 > start and _is_tab(content[end - 2]) and _is_placeholder(last):
+        elif end - 2 > start and last.kind == "placeholder" and _is_tab(content[end - 2]):
             end -= 2  # the page number in a table of contents
         else:
             break
@@ -133,16 +132,6 @@ def trim(items: Iterable[str | Code]) -> tuple[Content, Content, Content]:
 
 def _stays(one: str | Code) -> bool:
     return one.kind == "empty" if isinstance(one, Code) else not one.strip()
-
-
-def _are_pair(first: str | Code, last: str | Code) -> bool:
-    if isinstance(first, str) or isinstance(last, str):
-        return False
-    return (first.kind, last.kind) == ("open", "close") and first.pair == last.pair
-
-
-def _is_placeholder(one: str | Code) -> bool:
-    return isinstance(one, Code) and one.kind == "placeholder"
 
 
 def _is_tab(one: str | Code) -> bool:

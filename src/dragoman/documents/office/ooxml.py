@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 
 from dragoman.base.errors import DataError
 from dragoman.documents.office.package import Package
@@ -51,7 +52,7 @@ class Parts:
 
     def named(self, *endings: str) -> list[str]:
         """The parts whose types end so: type after type, and page 2 before page 10."""
-        named = sorted(self._types, key=_number)
+        named = sorted(self._types, key=lambda name: int((_NUMBERS.findall(name) or ["0"])[-1][:9]))
         return [name for one in endings for name in named if self._types[name].endswith(one)]
 
     def read(self, *endings: str) -> list[XmlPart]:
@@ -75,7 +76,9 @@ class Parts:
 
         def shown(top: Element) -> Iterator[Element]:
             """Those that are wanted in an element, without what is left out."""
-            first, last = (bisect_left(wanted, at, key=_start) for at in (top.inner, top.inner_end))
+            first, last = (
+                bisect_left(wanted, at, key=attrgetter("start")) for at in (top.inner, top.inner_end)
+            )
             done = 0
             for one in wanted[first:last]:
                 if one.start >= done and one.name in _LEFT_OUT:
@@ -112,20 +115,11 @@ class Parts:
         passages = inside(root)
         for one in described:
             passages += attribute_passages(text, one, _DESCRIPTIONS, paragraph(one.start))
-        return XmlPart(name, decoded, sorted(passages, key=lambda one: one.start))
-
-
-def _start(element: Element) -> int:
-    return element.start
+        return XmlPart(name, decoded, sorted(passages, key=attrgetter("start")))
 
 
 def _is_paragraph(element: Element) -> bool:
     return element.name == "p" and (element.space in WORD or element.space in DRAWING)
-
-
-def _number(name: str) -> int:
-    numbers = _NUMBERS.findall(name)
-    return int(numbers[-1][:9]) if numbers else 0
 
 
 def _content_types(package: Package) -> dict[str, str]:

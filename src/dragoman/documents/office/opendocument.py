@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import same
@@ -102,9 +102,12 @@ def _compare(root: Element, compared: Compared) -> None:
 
 
 def _part(name: str, decoded: Decoded, root: Element, where: str) -> XmlPart:
-    skipped = {"content.xml": _is_left_out, "styles.xml": _is_left_out_of_master}.get(
-        name, _is_left_out_of_chart
-    )
+    def skipped(element: Element) -> bool:
+        if name == "styles.xml" and element.name in ("frame", "custom-shape"):
+            return element.get("class") in _PROMPTS or _is_left_out(element)
+        names_cells = element.name == "desc" and name not in ("content.xml", "styles.xml")  # of a chart
+        return names_cells or _is_left_out(element)
+
     elements = list(root.walk(skipped))
     paragraphs = [one for one in elements if _is_paragraph(one) or (one.space, one.name) in _PLAIN]
     check_depth_of_paragraphs(paragraphs)
@@ -118,8 +121,11 @@ def _part(name: str, decoded: Decoded, root: Element, where: str) -> XmlPart:
             continue
         reader = _Reader(decoded.text, starts, styles)
         passage = reader.passage(one, f"{where}paragraph {number}")
-        if passage and one.start in repeating:
-            _repeat(decoded.text, passage, repeating[one.start])
+        if passage and (cell := repeating.get(one.start)):
+            # It repeats its text in an attribute: so must the translation, or the text stays.
+            passage.copies += attribute_passages(decoded.text, cell, {"string-value": None}, "")
+            if [one.segment.source for one in passage.copies] != [passage.segment.source]:
+                passage.copies, passage.limit = [], 0
         passages += [passage] if passage else []
     for one in elements:
         if one.name in ("help-message", "error-message"):  # for a cell
@@ -127,27 +133,11 @@ def _part(name: str, decoded: Decoded, root: Element, where: str) -> XmlPart:
     return XmlPart(name, decoded, sorted(passages, key=lambda one: one.start))
 
 
-def _repeat(text: str, passage: Passage, cell: Element) -> None:
-    """Have a cell that repeats its text in an attribute repeat the translation, or keep the text."""
-    passage.copies += attribute_passages(text, cell, {"string-value": None}, "")
-    if [one.segment.source for one in passage.copies] != [passage.segment.source]:
-        passage.copies, passage.limit = [], 0
-
-
 def _is_left_out(element: Element) -> bool:
     """Whether text stays: that of comments and of deletions, and of cells that hold no text of their own."""
     if element.name in ("table-cell", "covered-table-cell"):
         return bool(element.get("formula")) or element.get("value-type") in _NUMBERS
     return element.name in ("tracked-changes", "annotation") or element.get("placeholder") == "true"
-
-
-def _is_left_out_of_master(element: Element) -> bool:
-    prompt = element.name in ("frame", "custom-shape") and element.get("class") in _PROMPTS
-    return prompt or _is_left_out(element)
-
-
-def _is_left_out_of_chart(element: Element) -> bool:
-    return element.name == "desc" or _is_left_out(element)  # there it names cells
 
 
 def _is_paragraph(element: Element) -> bool:
@@ -189,7 +179,7 @@ class _Reader(ParagraphReader):
         codes = iter(coded)
         items = [atom.text if atom.kind == "text" else next(codes)[0] for atom in self.atoms]
         place = paragraph.inner, paragraph.inner_end
-        return passage_of(items, coded, where, place, _Writer(paragraph.prefix(self.text)))
+        return passage_of(items, coded, where, place, partial(_written, paragraph.prefix(self.text)))
 
     def inline(self, elements: Iterable[Element], depth: int = 0) -> None:
         """Add what may stand in a paragraph."""
@@ -203,11 +193,8 @@ class _Reader(ParagraphReader):
             elif one.name == "s" and (count := _count(one)) <= _SPACES:
                 self._append(Atom("text", raw, " " * count))
                 self.after_space = False
-            elif one.name == "tab":
-                self._append(Atom("empty", raw, " ", breaks=True))
-                self.after_space = False
-            elif one.name == "line-break":
-                self._append(Atom("empty", raw, "\n", breaks=True))
+            elif one.name in ("tab", "line-break"):
+                self._append(Atom("empty", raw, " " if one.name == "tab" else "\n", breaks=True))
                 self.after_space = False
             elif one.name == "ruby":  # its reading aid belongs to the source language
                 base = one.child("ruby-base")
@@ -261,36 +248,25 @@ def _count(spaces: Element) -> int:
     return int(count) if re.fullmatch(r"[0-9]{1,9}", count) else 1
 
 
-@dataclass
-class _Writer:
-    """Writes a paragraph."""
-
-    prefix: str  # of the names of its elements
-
-    def __call__(self, content: Content, raw: Raw) -> str:
-        parts: list[str] = []
-        after_space = True
-        for one in content:
-            if isinstance(one, Code):
-                parts.append(raw(one))
-                continue
-            for piece in filter(None, re.split(r"( +|\t|\n)", one)):
-                if piece == "\t":
-                    parts.append(f"<{self.prefix}tab/>")
-                elif piece == "\n":
-                    parts.append(f"<{self.prefix}line-break/>")
-                elif piece[0] == " ":
-                    parts.append(self._spaces(len(piece), after_space))
-                else:
-                    parts.append(escaped(piece))
-                after_space = piece[0] == " "
-        return "".join(parts)
-
-    def _spaces(self, count: int, after_space: bool) -> str:
-        """Spaces that no reader collapses."""
-        first = "" if after_space else " "
-        more = count - len(first)
-        return first + (f'<{self.prefix}s {self.prefix}c="{more}"/>' if more else "")
+def _written(prefix: str, content: Content, raw: Raw) -> str:
+    """A paragraph whose elements have names with this prefix."""
+    parts: list[str] = []
+    after_space = True
+    for one in content:
+        if isinstance(one, Code):
+            parts.append(raw(one))
+            continue
+        for piece in filter(None, re.split(r"( +|\t|\n)", one)):
+            if piece in ("\t", "\n"):
+                parts.append(f"<{prefix}tab/>" if piece == "\t" else f"<{prefix}line-break/>")
+            elif piece[0] == " ":  # as spaces that no reader collapses
+                first = "" if after_space else " "
+                more = len(piece) - len(first)
+                parts.append(first + f'<{prefix}s {prefix}c="{more}"/>' * bool(more))
+            else:
+                parts.append(escaped(piece))
+            after_space = piece[0] == " "
+    return "".join(parts)
 
 
 def _label(text: str, root: Element, languages: Languages) -> Iterator[Edit]:

@@ -6,6 +6,7 @@ header says. Nothing is written to disk.
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from dragoman.base.errors import DataError
+from dragoman.documents.edits import unsafe
 
 _MEMBERS = 10_000
 _MEMBER_SIZE = 64 << 20  # bytes, inflated
@@ -116,11 +118,13 @@ class Package:
             fixed = list(member.fields)
             if member.name in changes:
                 content = changes[member.name]
-                raw = _deflate(content) if member.method == _DEFLATED else content
+                raw = zlib.compress(content, wbits=-zlib.MAX_WBITS) if member.method == _DEFLATED else content
                 fixed[2] &= ~_DESCRIPTOR
                 fixed[6:9] = zlib.crc32(content), len(raw), len(content)
                 body += self._local(member, fixed) + raw
-                place = self._end_of(member)
+                place = member.end
+                if member.flags & _DESCRIPTOR:  # which a changed member does without
+                    place += 16 if self._data.startswith(b"PK\7\10", place) else 12
             fixed[-1] = start
             entries[member.name] = _CENTRAL.pack(b"PK\1\2", *fixed) + b"".join(member.entry[1:])
         body += self._data[place : self._directory]
@@ -136,13 +140,6 @@ class Package:
         name = self._data[place : place + name_length]
         extra = _without_zip64(self._data[place + name_length : place + name_length + extra_length])
         return _LOCAL.pack(b"PK\3\4", *fixed[1:9], len(name), len(extra)) + name + extra
-
-    def _end_of(self, member: _Member) -> int:
-        """Where a member ends with its data descriptor, which a changed member does without."""
-        if not member.flags & _DESCRIPTOR:
-            return member.end
-        marked = self._data.startswith(b"PK\7\10", member.end)
-        return member.end + (16 if marked else 12)
 
 
 def _end(data: bytes) -> tuple[int, int, int]:
@@ -168,7 +165,7 @@ def _end(data: bytes) -> tuple[int, int, int]:
     if disk or first_disk or here != count or start + size != place:
         raise DataError("the directory of the zip file is damaged", hint=_DAMAGED)
     if count > _MEMBERS:
-        raise _unsafe(f"more than {_MEMBERS:,} members in the zip file")
+        raise unsafe(f"more than {_MEMBERS:,} members in the zip file")
     return start, place, count
 
 
@@ -187,16 +184,16 @@ def _members(data: bytes, count: int, directory: int, end: int) -> dict[str, _Me
         place = cuts[-1]
         name = entry[1].decode("utf-8" if fields[2] & _UTF8 else "cp437", "replace")
         if name in members:
-            raise _unsafe(f"the zip file has {name!r} twice")
-        if _is_outside(name):
-            raise _unsafe(f"{name!r} is outside of the file")
+            raise unsafe(f"the zip file has {name!r} twice")
+        if name[:1] == "/" or name[1:2] == ":" or re.search(r"[\\\0]", name) or ".." in name.split("/"):
+            raise unsafe(f"{name!r} is outside of the file")
         members[name] = _located(data, name, entry, tuple(fields), directory)
     if place != end:
         raise DataError("the directory of the zip file is damaged", hint=_DAMAGED)
     ordered = sorted(members.values(), key=lambda one: one.start)
     for before, after in pairwise(ordered):
         if before.end > after.start:
-            raise _unsafe(f"{before.name} and {after.name} overlap")
+            raise unsafe(f"{before.name} and {after.name} overlap")
     return members
 
 
@@ -210,19 +207,10 @@ def _located(
     named = start + _LOCAL.size
     begin = named + name_length + extra_length
     if data[named : named + name_length] != entry[1]:
-        raise _unsafe(f"{name} has two names")
+        raise unsafe(f"{name} has two names")
     if begin + size > directory:
         raise DataError(f"{name} is incomplete", hint=_DAMAGED)
     return _Member(name, entry, fields, start, begin, begin + size)
-
-
-def _is_outside(name: str) -> bool:
-    return name[:1] == "/" or name[1:2] == ":" or "\\" in name or "\0" in name or ".." in name.split("/")
-
-
-def _deflate(data: bytes) -> bytes:
-    stream = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-    return stream.compress(data) + stream.flush()
 
 
 def _without_zip64(extra: bytes) -> bytes:
@@ -237,8 +225,4 @@ def _without_zip64(extra: bytes) -> bytes:
 
 
 def _too_big(name: str) -> DataError:
-    return _unsafe(f"{name} is too big when inflated")
-
-
-def _unsafe(what: str) -> DataError:
-    return DataError(what, hint="this file is not safe to read")
+    return unsafe(f"{name} is too big when inflated")

@@ -7,14 +7,15 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Protocol
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import base
-from dragoman.documents.edits import Decoded, Edit, apply
+from dragoman.documents.edits import Decoded, Edit, apply, unsafe
 from dragoman.documents.office.inside import Atom, mend, trim
 from dragoman.documents.office.package import Package
-from dragoman.documents.segment import Code, Content, Result, Segment, dealt, merged
+from dragoman.documents.segment import Code, Content, Result, Segment, dealt, full_text, merged
 from dragoman.documents.xml.edits import retag
 from dragoman.documents.xml.pieces import ATTRIBUTE, Element, read_xml, without_collection
 from dragoman.text.xml import FORBIDDEN, escape, escape_attribute
@@ -100,7 +101,7 @@ class XmlPart:
             inner = []
             while edits and edits[-1].start < passage.end:
                 inner.append(edits.pop())
-            raw = self._raw(passage, inner) if inner else _text
+            raw = self._raw(passage, inner) if inner else attrgetter("text")
             edits.append(Edit(passage.start, passage.end, passage.write(content, raw)))
         return self.decoded.encode(apply(self.decoded.text, edits))
 
@@ -120,10 +121,6 @@ class XmlPart:
             return apply(code.text, changes)
 
         return raw
-
-
-def _text(code: Code) -> str:
-    return code.text
 
 
 def _length(content: Content) -> int:
@@ -194,7 +191,7 @@ def read_member(package: Package, name: str) -> tuple[Decoded, Element]:
 def read_tree(data: bytes) -> tuple[Decoded, Element]:
     """Return an XML file as text, and its root. Raises DataError as `read_xml` does, and if it is too big."""
     if data.count(b"<") > _TAGS:
-        raise DataError(f"more than {_TAGS:,} tags", hint="this file is not safe to read")
+        raise unsafe(f"more than {_TAGS:,} tags")
     decoded, _, root = read_xml(data, texts=True)
     return decoded, root
 
@@ -222,12 +219,11 @@ def plain_passage(text: str, element: Element, where: str) -> list[Passage]:
     """The text of an element as a passage, if it has text and no other elements."""
     if any(one.name for one in element.children):
         return []
-    passage = passage_of([element.plain(text)], (), where, (element.inner, element.inner_end), _write_plain)
+    place = element.inner, element.inner_end
+    passage = passage_of(
+        [element.plain(text)], (), where, place, lambda content, _: escaped(full_text(content))
+    )
     return [passage] if passage else []
-
-
-def _write_plain(content: Content, raw: Raw) -> str:
-    return "".join(escaped(one) if isinstance(one, str) else raw(one) for one in content)
 
 
 def attribute_passages(
@@ -258,9 +254,7 @@ def check_depth_of_paragraphs(paragraphs: Sequence[Element]) -> None:
             ends.pop()
         ends.append(one.end)
         if len(ends) > _DEEPEST:
-            raise DataError(
-                f"more than {_DEEPEST} paragraphs inside each other", hint="this file is not safe to read"
-            )
+            raise unsafe(f"more than {_DEEPEST} paragraphs inside each other")
 
 
 def passage_of(

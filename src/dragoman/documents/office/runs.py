@@ -170,7 +170,8 @@ class _Reader(ParagraphReader):
 
         for atom in atoms:
             plain, style = writer.plain.get(atom.home, ""), atom.style
-            if style is not None and atom.kind == "text" and _is_blank(atom.text, style):
+            blank = atom.kind == "text" and not atom.text.strip()
+            if style is not None and blank and not _VISIBLE.search(style):  # it looks the same in any style
                 style = plain if opened is None else opened
             if atom.pair or (style is not None and style != opened):
                 close()
@@ -193,11 +194,6 @@ class _Reader(ParagraphReader):
                 last = len(items)
         close()
         return items, coded, writer
-
-
-def _is_blank(text: str, style: str) -> bool:
-    """Whether a text looks the same in any style."""
-    return not text.strip() and not _VISIBLE.search(style)
 
 
 @lru_cache

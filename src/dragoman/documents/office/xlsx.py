@@ -71,7 +71,9 @@ def parse(data: bytes, languages: Languages) -> OfficeDocument:
         with errors_in(name):
             text = decode_file(member).text
             _compare(text, compared)
-            _place(text, f"{name.rpartition('/')[2]}, ", places)
+            for shared in _SHARED.finditer(text):
+                if 't="s"' in shared[1] and (cell := _CELL.search(shared[1])):
+                    places.setdefault(int(shared[2]), f"{name.rpartition('/')[2]}, cell {cell[1]}")
             if _OWN_TEXT.search(text):
                 sheets.append((name, *read_tree(member)))
     parts = []
@@ -86,9 +88,8 @@ def parse(data: bytes, languages: Languages) -> OfficeDocument:
         own = _sheet(sheet.text, root, f"{name.rpartition('/')[2]}, ", compared)
         parts.append(XmlPart(name, sheet, sorted(own, key=lambda one: one.start)))
     parts += [*found.read("officedocument.drawing+xml", *DRAWN), *found.titles()]
-    return OfficeDocument(
-        package, parts, dict.fromkeys(found.main if compared.formulas else (), _recalculate)
-    )
+    computed = found.main if compared.formulas else ()
+    return OfficeDocument(package, parts, dict.fromkeys(computed, _recalculate))
 
 
 def _compare(text: str, compared: Compared) -> None:
@@ -97,12 +98,6 @@ def _compare(text: str, compared: Compared) -> None:
         compared.add_formula(unescape(found[1]))
     for found in _COMPARED.finditer(text):
         compared.add(excel_text(unescape(found[1])))
-
-
-def _place(text: str, where: str, places: dict[int, str]) -> None:
-    for found in _SHARED.finditer(text):
-        if 't="s"' in found[1] and (cell := _CELL.search(found[1])):
-            places.setdefault(int(found[2]), f"{where}cell {cell[1]}")
 
 
 def _recalculate(text: str, root: Element) -> Iterator[Edit]:
@@ -128,17 +123,16 @@ def _sheet(text: str, root: Element, where: str, compared: Compared) -> Iterator
                 yield from _text(read_paragraph(text, inline, place, (), ""), compared)
             elif one.get("t") == "str" and value and not one.child("f"):
                 span = value.inner, value.inner_end
-                passage = passage_of([excel_text(value.plain(text))], (), place, span, _write_value)
+                plain = excel_text(value.plain(text))
+                passage = passage_of(
+                    [plain], (), place, span, lambda new, _: escaped(encoded(full_text(new)))
+                )
                 yield from _text(passage, compared)
         elif one.name in _HEADERS:
             yield from _header(text, one, f"{where}{one.name}")
         elif one.name in ("dataValidation", "hyperlink"):
             place = f"{where}cell {one.get('sqref') or one.get('ref')}"
             yield from attribute_passages(text, one, _MESSAGES, place)
-
-
-def _write_value(content: Content, raw: Raw) -> str:
-    return escaped(encoded(full_text(content)))
 
 
 def _header(text: str, element: Element, where: str) -> Iterator[Passage]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dragoman.base.errors import DataError
-from dragoman.documents.edits import Edit, Lines, PartsDocument, line_of
+from dragoman.documents.edits import Edit, Lines, PartsDocument
 from dragoman.documents.flat import DIVIDING
 from dragoman.documents.formats import Languages
 from dragoman.documents.markup.html.runs import VISIBLE_ATTRIBUTES
@@ -23,7 +23,7 @@ from dragoman.documents.markup.inline import Item, paired
 from dragoman.documents.plural_rules import categories_of
 from dragoman.documents.segment import Code, Content, Result, Segment, changed, merged, text_of
 from dragoman.documents.strings.keyed import escape_units
-from dragoman.documents.xml.pieces import Piece, after_element, read_xml, unescape
+from dragoman.documents.xml.pieces import Piece, after_element, expect_root, read_xml, unescape
 from dragoman.text.checks.placeholders import has_language
 from dragoman.text.xml import escape, escape_attribute
 
@@ -33,6 +33,7 @@ _REFERENCE = re.compile(r"@(?:[\w.+]+:)?\w+/[\w./]+|\?(?:[\w.]+:)?\w+(?:/[\w.]+)
 _PARTS = re.compile(r"\\u([0-9A-Fa-f]{4})|\\(.?)|(\")|([ \t\r\n]+)|[^\\\" \t\r\n]+", re.DOTALL)
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _CHARS = {"n": "\n", "t": "\t"}
+_KINDS: dict[str, Literal["open", "close"]] = {"start": "open", "end": "close"}  # of tags of HTML
 _QUANTITY = re.compile(r"(\bquantity\s*=\s*[\"'])other\b")
 _SPECIAL = re.compile("[\\\\\"'\x00-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -53,10 +54,8 @@ class _Text:
 
     @property
     def segments(self) -> list[Segment]:
-        texts = [
-            self.content,
-            *((html.unescape(_Reader(self.line).read(raw)),) for _, _, raw in self._attributes()),
-        ]
+        shown = [html.unescape(_Reader(self.line).read(raw)) for _, _, raw in self._attributes()]
+        texts = [self.content, *((one,) for one in shown)]
         return [Segment(one, f"line {self.line}", context=self.key, note=self.note) for one in texts]
 
     def edits(self, _: str, results: Sequence[Result | None]) -> Iterator[Edit]:
@@ -88,11 +87,8 @@ class _Text:
 def parse(data: bytes, languages: Languages) -> PartsDocument:
     """Read a file of string resources. Raises DataError with the line for other XML."""
     decoded, pieces, root = read_xml(data)
-    if root.name != "resources":
-        raise DataError(
-            f"line {line_of(decoded.text, root.start)}: <{root.name}> is not Android's <resources>",
-            hint="leave the file out, or say which format it has with --format",
-        )
+    hint = "leave the file out, or say which format it has with --format"
+    expect_root(decoded.text, root, "resources", "Android's <resources>", hint)
     return PartsDocument(decoded, _texts(decoded.text, pieces, root.first, categories_of(languages.target)))
 
 
@@ -203,15 +199,9 @@ def _html(text: str, reader: _Reader) -> Iterator[str | Code]:
     items = []
     for one in tokens(_plain(text), True):
         raw = text[one.start : one.end]
-        kind: Literal["open", "close", "empty"] = (
-            "open" if one.kind == "start" else "close" if one.kind == "end" else "empty"
-        )
-        what = (
-            reader.read(raw)
-            if one.kind == "text"
-            else Code(raw, kind, breaks=one.name in DIVIDING or one.name == "br")
-        )
-        items.append(Item(one.start, one.end, what, one.name))
+        breaks = one.name in DIVIDING or one.name == "br"
+        code = Code(raw, _KINDS.get(one.kind, "empty"), breaks=breaks)
+        items.append(Item(one.start, one.end, reader.read(raw) if one.kind == "text" else code, one.name))
     yield from merged(one.what for one in paired(items))
 
 

@@ -149,9 +149,8 @@ def _lacking(head: str, around: dict[str, Any], target: str) -> Iterator[tuple[s
         needed = categories_of(target, ordinal=stem.endswith("_ordinal_"))
         lacking = [category for category in needed if category not in forms]
     for form in lacking:
-        is_one = (
-            form.isdigit() and known.forms > 1 and int(form) == (known.forms > 4)
-        )  # n = 0 is first in Arabic
+        # n = 0 is first in Arabic.
+        is_one = form.isdigit() and known.forms > 1 and int(form) == (known.forms > 4)
         yield form, str(one if is_one else last), head[: found.start(2)] + form + head[found.end(2) :]
 
 

@@ -29,6 +29,7 @@ _ESCAPE = re.compile(rf"(?P<break>{_BREAK})|\\u(?P<code>[0-9A-Fa-f]{{4}})|\\(?P<
 _CHARS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _ESCAPES = {char: "\\" + name for name, char in _CHARS.items()} | {"\\": "\\\\"}
 _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_NEWLINE = re.compile(r"(?<!\\)((?:\\\\)*\\n)(?!\Z)")
 _ARGUMENT = re.compile(r"\{\d+[,}]")
 
 
@@ -102,9 +103,7 @@ class _Spelling:
         if written.startswith(" "):
             written = "\\" + written
         lines = re.search(_BREAK, old)
-        return (
-            re.sub(r"(?<!\\)((?:\\\\)*\\n)(?!\Z)", lambda n: n[1] + lines[0], written) if lines else written
-        )
+        return re.sub(_NEWLINE, lambda found: found[1] + lines[0], written) if lines else written
 
     def _char(self, char: str) -> str:
         if char in _ESCAPES:

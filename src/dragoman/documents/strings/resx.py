@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dragoman.base.errors import DataError
-from dragoman.documents.edits import Lines, PartsDocument, line_of
+from dragoman.documents.edits import Lines, PartsDocument
 from dragoman.documents.formats import Languages
 from dragoman.documents.strings.keyed import KeyedString, string_in_xml
-from dragoman.documents.xml.pieces import Element, read_xml
+from dragoman.documents.xml.pieces import Element, expect_root, read_xml
 
 # Properties of controls that hold language; a designer's file has many others.
 _SHOWN = re.compile(r"(?:Text|ToolTip|Caption|Title|Description|Accessible|Header|Items|Message|Hint)")
@@ -18,9 +17,7 @@ _SHOWN = re.compile(r"(?:Text|ToolTip|Caption|Title|Description|Accessible|Heade
 def parse(data: bytes, languages: Languages) -> PartsDocument:
     """Read a file. Raises DataError with the line for other XML."""
     decoded, _, root = read_xml(data, texts=True)
-    if root.name != "root":
-        line = line_of(decoded.text, root.start)
-        raise DataError(f"line {line}: <{root.name}> is not <root> of RESX", hint="use a .resx or .resw file")
+    expect_root(decoded.text, root, "root", "<root> of RESX", "use a .resx or .resw file")
     return PartsDocument(decoded, _strings(decoded.text, root))
 
 

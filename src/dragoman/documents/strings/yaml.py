@@ -164,12 +164,9 @@ def _levels(text: str, locales: list[Any]) -> Iterator[_Level]:
             is_map = isinstance(event, yaml.MappingStartEvent)
             if is_map and level.is_map and len(stack) == 2 and key and _LOCALE.fullmatch(key.value):
                 locales.append(key)
-            path = (*level.path, _name(level, key)) if len(stack) > 1 else ()
+            name = (key.value if key else "?") if level.is_map else str(level.count - 1)
+            path = (*level.path, name) if len(stack) > 1 else ()
             stack.append(_Level(path, is_map, bool(event.flow_style)))
-
-
-def _name(level: _Level, key: Any) -> str:
-    return (key.value if key else "?") if level.is_map else str(level.count - 1)
 
 
 def _strings(text: str, level: _Level, categories: tuple[str, ...], least: int) -> Iterator[KeyedString]:

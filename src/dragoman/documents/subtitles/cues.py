@@ -163,18 +163,12 @@ def _bridged(items: list[Item]) -> list[Item]:
     for item in items:
         if isinstance(item.what, Code) and item.what.kind == "open":
             opened[item.what.pair] = item.what.text
-            close, space = found[-2:] if len(found) > 1 else (None, None)
-            if (
-                close is not None
-                and space is not None
-                and isinstance(close.what, Code)
-                and close.what.kind == "close"
-                and isinstance(space.what, str)
-                and blank(space.what)
-                and opened[close.what.pair] == item.what.text
-            ):
-                found[-2:] = [Item(close.start, item.end, space.what)]
-                continue
+            match found[-2:]:
+                case [Item(start=start, what=Code(kind="close", pair=pair)), Item(what=str(space))] if (
+                    blank(space) and opened[pair] == item.what.text
+                ):
+                    found[-2:] = [Item(start, item.end, space)]
+                    continue
         found.append(item)
     return paired(found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -62,14 +63,8 @@ def balanced(parts: Content, most: int) -> list[Content]:
 
 def _balanced(text: str, count: int, size: int) -> list[tuple[int, int]]:
     """The spans of at most `count` lines, the widest as narrow as can be."""
-    low, high = size // count, size
-    while low < high:
-        middle = (low + high) // 2
-        if len(wrap(text, middle)) <= count:
-            high = middle
-        else:
-            low = middle + 1
-    return wrap(text, high)
+    width = bisect_left(range(size), True, size // count, key=lambda one: len(wrap(text, one)) <= count)
+    return wrap(text, width)
 
 
 def _woven(text: str, codes: list[tuple[int, Code]], spans: list[tuple[int, int]]) -> list[list[str | Code]]:

@@ -28,10 +28,6 @@ class News(Generic[Part]):
     segment: Segment
 
     @property
-    def where(self) -> str:
-        return self.segment.where
-
-    @property
     def reasons(self) -> str:
         return "; ".join(self.result.doubts)
 

@@ -17,7 +17,7 @@ from dragoman.documents.segment import Code, Content, Segment, Status, translati
 from dragoman.documents.xliff.bilingual import Bilingual, News
 from dragoman.documents.xml.edits import indent, removal, written
 from dragoman.documents.xml.inline import Tag, has_text, write
-from dragoman.documents.xml.pieces import Element, Piece, read_xml, without_collection
+from dragoman.documents.xml.pieces import Element, Piece, expect_root, read_xml, without_collection
 
 _OURS = "dragoman: "
 _PREVIOUS = "dragoman, previous translation: "
@@ -38,9 +38,8 @@ def parse(data: bytes, languages: Languages) -> Ts:
             "line 1: not XML", hint="programs in TypeScript are not translated, but files of Qt are"
         )
     decoded, pieces, root = read_xml(data)
+    expect_root(decoded.text, root, "TS", "<TS>", "use a file of Qt Linguist")
     line = line_of(decoded.text, root.start)
-    if root.name != "TS":
-        raise DataError(f"line {line}: <{root.name}> is not <TS>", hint="use a file of Qt Linguist")
     expect_language(line, "sourcelanguage", root.attributes.get("sourcelanguage", ""), languages.source)
     file = Ts(decoded, pieces, root, languages)
     if not file.is_template:
@@ -108,7 +107,7 @@ class Ts(Bilingual[Element, int]):
         translation, forms = unit.child("translation"), _forms(unit)
         source = unit.child("source") or unit
         yield from self._comment(unit, source, reasons, [one.previous for one in news])
-        where = news[0].where
+        where = news[0].segment.where
         if translation and len(forms) == len(contents):
             yield self._retag(translation, values)
             for one in news:

@@ -107,19 +107,15 @@ _HTML = frozenset(
 )
 
 
-def _shape(model: str) -> re.Pattern[str]:
-    return re.compile(
-        "".join(f"(?:{one} )" if one.isalpha() else one for one in re.findall(r"\w+|[^\s,]", model))
-    )
-
-
-def _values(element: str, attribute: str) -> re.Pattern[str]:
-    return re.compile(_VALUES.get(f"{element} {attribute}", _VALUES.get(attribute, "(?s:.*)")))
-
-
-_SHAPES = {name: _shape(model) for name, model in _CHILDREN.items()}
+_SHAPES = {  # of the names of children, with a space behind each
+    name: re.compile(re.sub(r"\w+", r"(?:\g<0>\\ )", model.replace(",", "")), re.VERBOSE)
+    for name, model in _CHILDREN.items()
+}
 _ALLOWED = {
-    element: {name: _values(element, name) for name in names.replace("!", "").split()}
+    element: {
+        name: re.compile(_VALUES.get(f"{element} {name}", _VALUES.get(name, "(?s:.*)")))
+        for name in names.replace("!", "").split()
+    }
     for element, names in _ATTRIBUTES.items()
 }
 _REQUIRED = {

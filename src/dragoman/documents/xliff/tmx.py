@@ -17,7 +17,7 @@ from dragoman.documents.segment import Segment, Status, translation_of
 from dragoman.documents.xliff.bilingual import Bilingual, News
 from dragoman.documents.xml.edits import declarations, indent, indent_of_end, removal, written
 from dragoman.documents.xml.inline import BREAK, BREAKS, FORMATS, Tag, has_text
-from dragoman.documents.xml.pieces import XML_SPACE, Element, Piece, read_xml
+from dragoman.documents.xml.pieces import XML_SPACE, Element, Piece, expect_root, read_xml
 from dragoman.text.corpora.formats.tmx import MACHINE
 
 _LANG = f"{{{XML_SPACE}}}lang"
@@ -35,9 +35,7 @@ class _Pair:
 def parse(data: bytes, languages: Languages) -> Tmx:
     """Read a file. Raises DataError, with the line, for one that is damaged or lacks the source language."""
     decoded, pieces, root = read_xml(data)
-    if root.name != "tmx":
-        line = line_of(decoded.text, root.start)
-        raise DataError(f"line {line}: <{root.name}> is not <tmx>", hint="use a file of TMX 1.1 to 1.4")
+    expect_root(decoded.text, root, "tmx", "<tmx>", "use a file of TMX 1.1 to 1.4")
     return Tmx(decoded, pieces, root, languages)
 
 
@@ -84,8 +82,8 @@ class Tmx(Bilingual[_Pair, _Pair]):
 
     def _write(self, unit: _Pair, news: list[News[_Pair]]) -> Iterator[Edit]:
         for one in news:
-            inner = self._inner(one.result.content, one.where)
-            reasons = self._inner((one.reasons,), one.where)
+            inner = self._inner(one.result.content, one.segment.where)
+            reasons = self._inner((one.reasons,), one.segment.where)
             if unit.target:
                 yield from self._replace(unit.source, unit.target, inner, reasons)
             else:

@@ -117,10 +117,7 @@ def _check_code(code: _Event, data: set[str | None], units: frozenset[str]) -> N
             raise Broken(element, f"subType={code.get('subType')!r} needs type={wanted or '...'!r}")
         if code.get("subType").startswith("xlf:") and code.get("subType") not in _SUBTYPES:
             raise Broken(element, f"subType={code.get('subType')!r} is not defined")
-    if code.get("canReorder", "yes") != "yes" and (code.get("canCopy"), code.get("canDelete")) != (
-        "no",
-        "no",
-    ):
+    if code.get("canReorder", "yes") != "yes" and {code.get("canCopy"), code.get("canDelete")} != {"no"}:
         raise Broken(element, f'canReorder={code.get("canReorder")!r} needs canCopy="no" and canDelete="no"')
 
 

@@ -125,10 +125,6 @@ class Xliff12(Bilingual[_Unit, _Part]):
         """Whether a file names its source language as the target's, too."""
         return self._languages.renames(file.attributes.get("target-language", ""))
 
-    def _language_of(self, target: Element | None) -> dict[str, str]:
-        renamed = target and self._languages.renames(target.attributes.get(f"{{{XML_SPACE}}}lang", ""))
-        return {"xml:lang": self._languages.target} if renamed else {}
-
     def _write(self, unit: _Unit, news: list[News[_Part]]) -> Iterator[Edit]:
         remembered = all(one.result.is_remembered for one in news)
         ended = _by_machine(unit.element, remembered=remembered)
@@ -145,14 +141,15 @@ class Xliff12(Bilingual[_Unit, _Part]):
             left = [one for one in unit.parts if one.mid not in reasons and one.target]  # a person's mark
             doubts = doubts or any(has_text(self._content(one.source)) for one in left)
         there = declarations(unit.target, unit.element) if unit.target else {}
+        named = unit.target.attributes.get(f"{{{XML_SPACE}}}lang", "") if unit.target else ""
         values = {
             **dict(declarations(unit.source, unit.element).items() - there.items()),
             "state": "needs-review-translation" if doubts else "translated",
-            **self._language_of(unit.target),
+            **({"xml:lang": self._languages.target} if named and self._languages.renames(named) else {}),
             # It says where the translation is from.
             "state-qualifier": "exact-match" if remembered else None,
         }
-        inners = {one.part.mid: self._inner(one.result.content, one.where) for one in news}
+        inners = {one.part.mid: self._inner(one.result.content, one.segment.where) for one in news}
         copied = self._without_words(unit, inners)
         last = unit.target or unit.segmented or unit.source
         if unit.target and news[0].part.mid and all(one.part.target for one in news):
@@ -203,11 +200,8 @@ class Xliff12(Bilingual[_Unit, _Part]):
 
     def _our_notes(self, unit: _Unit) -> list[tuple[str, Element]]:
         """The notes of ours in a unit, each with the segment that it is about."""
-        found = []
-        for note in unit.notes:
-            if note.attributes.get("from") == _OURS:
-                found.append((self._words(note).partition(": ")[0] if unit.segmented else "", note))
-        return found
+        ours = [note for note in unit.notes if note.attributes.get("from") == _OURS]
+        return [(self._words(one).partition(": ")[0] if unit.segmented else "", one) for one in ours]
 
     def _replace_notes(self, unit: _Unit, place: int, reasons: dict[str, str]) -> Iterator[Edit]:
         """Put the reasons of each segment into a note of its own, in the place of its earlier one."""

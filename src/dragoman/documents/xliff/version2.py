@@ -24,12 +24,6 @@ _PREVIOUS = "dragoman-previous"  # and of those with a draft that we replaced
 _TAG = re.compile(r"<[^\s/>\"']+((?:[^>\"']|\"[^\"]*\"|'[^']*')*)>")
 _MARK = re.compile(r"<(?:[^\s:]+:)?(?:mrk|sm)\b")
 _SPACE = f"{{{XML_SPACE}}}space"
-_STATES = {
-    "initial": Status.DRAFT,
-    "translated": Status.DONE,
-    "reviewed": Status.DONE,
-    "final": Status.DONE,
-}
 
 
 @dataclass(slots=True)
@@ -92,7 +86,7 @@ class Xliff2(Bilingual[_Unit, _Part]):
         for one in news:
             part = one.part
             name = part.source.prefix(self._text)
-            inner = self._inner(_with_copies(one.result.content), one.where, _code_point(name))
+            inner = self._inner(_with_copies(one.result.content), one.segment.where, _code_point(name))
             state = {"state": "translated", "subState": None}
             if one.reasons:
                 state = {"state": "initial", "subState": _CHECK}
@@ -217,7 +211,7 @@ def _state(segment: Element) -> Status:
     """The state of the text in a target. Without the attribute, the text is not known to be a draft."""
     if segment.attributes.get("subState") == _CHECK:
         return Status.DOUBTFUL
-    return _STATES.get(segment.attributes.get("state", ""), Status.DONE)
+    return Status.DRAFT if segment.attributes.get("state") == "initial" else Status.DONE
 
 
 def _guards(unit: _Unit, part: _Part) -> Iterator[Guard]:

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from xml.parsers import expat
 
 from dragoman.base.errors import DataError
-from dragoman.documents.edits import Decoded, decode_file, line_of
+from dragoman.documents.edits import Decoded, decode_file, line_of, unsafe
 from dragoman.text.xml import safe_parser
 
 XML_SPACE = "http://www.w3.org/XML/1998/namespace"
@@ -194,14 +194,14 @@ def read_xml(data: bytes, *, texts: bool = False) -> tuple[Decoded, list[Piece],
         name = "utf-16-le" if data[0] else "utf-16-be"
     elif name and name.lower().startswith(("utf-16", "utf-32", "ucs-", "iso-10646-ucs")):
         name = None  # the declaration was read byte by byte, so it is wrong about itself
-    try:
-        decoded = decode_file(data, name)
-        same = decoded.encode(decoded.text) == data
-    except UnicodeError:
-        same = False
-    if not same:
-        raise DataError(f"line 1: cannot read {name!r} and write it back", hint="convert the file to UTF-8")
+    decoded = decode_file(data, name)
     return _References(**vars(decoded)), *split_xml(decoded.text, texts=texts)
+
+
+def expect_root(text: str, root: Element, name: str, what: str, hint: str) -> None:
+    """Raise DataError for other XML than `what`, whose root has this name."""
+    if root.name != name:
+        raise DataError(f"line {line_of(text, root.start)}: <{root.name}> is not {what}", hint=hint)
 
 
 def split_xml(text: str, *, texts: bool = False) -> tuple[list[Piece], Element]:
@@ -215,7 +215,7 @@ def _check(text: str) -> tuple[int, int]:
     doctype = [0, 0]
 
     def refuse(what: str) -> DataError:
-        return DataError(f"line {parser.CurrentLineNumber}: {what}", hint="this file is not safe to read")
+        return unsafe(f"line {parser.CurrentLineNumber}: {what}")
 
     parser = safe_parser(refuse, "utf-8", " ")
 
@@ -264,10 +264,7 @@ def _split(text: str, doctype_start: int, doctype_end: int, texts: bool) -> tupl
         if opened:
             if len(above) == _DEEPEST:
                 line = line_of(text, start)
-                raise DataError(
-                    f"line {line}: more than {_DEEPEST:,} elements inside each other",
-                    hint="this file is not safe to read",
-                )
+                raise unsafe(f"line {line}: more than {_DEEPEST:,} elements inside each other")
             outer = spaces, names
             if "xmlns" in inside:
                 spaces, names = Spaces(_declared(inside), spaces), _Names()

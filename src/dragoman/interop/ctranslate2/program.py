@@ -38,7 +38,7 @@ class CTranslate2:
         ctranslate2 = package()
         self.name = f"CTranslate2 {ctranslate2.__version__}"
         self._config = _read(folder / "config.json")
-        weights = self.weights
+        self.weights = weights = str(self._config["dragoman"]["weights"])  # one of `QUANTIZATIONS`
         if weights not in ctranslate2.get_supported_compute_types("cpu"):
             # CTranslate2 takes the same by itself, and prints a warning.
             weights = "int8_float32" if weights.startswith("int8") else "float32"
@@ -62,11 +62,6 @@ class CTranslate2:
                 sentencepiece.SentencePieceProcessor(model_file=str(folder / name)) for name in names
             )
 
-    @property
-    def weights(self) -> str:
-        """The type of the weights, one of `QUANTIZATIONS`."""
-        return str(self._config["dragoman"]["weights"])
-
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """The source ids of each line, without the end. Spaces around a line are ignored."""
         lines = [line.strip() for line in lines]
@@ -75,13 +70,11 @@ class CTranslate2:
         return [self._encode(line) for line in lines]
 
     def decode(self, targets: Sequence[Tokens]) -> list[str]:
-        """The text of each list of target ids."""
         if self._words is not None:
             return [self._words.decode(ids) for ids in targets]
         return [str(self._joiner.decode([self._target[i] for i in ids])) for ids in targets]
 
     def translate(self, sources: Sequence[Tokens], max_tokens: Sequence[int]) -> list[list[int]]:
-        """The greedy translation of each source, of at most that many tokens."""
         return self.search(sources, max_tokens, beam=1)
 
     def search(
@@ -112,7 +105,6 @@ class CTranslate2:
         ]
 
     def score(self, pairs: Sequence[tuple[Tokens, Tokens]]) -> list[float]:
-        """The log-probability of each target given its source in nats, the end token's included."""
         return [math.fsum(each) for each in self.token_scores(pairs)]
 
     def token_scores(self, pairs: Sequence[tuple[Tokens, Tokens]]) -> list[list[float]]:

@@ -33,7 +33,14 @@ class Transformers:
 
     def __init__(self, folder: Path) -> None:
         """Raises DragomanError if transformers is not installed or cannot load the folder."""
-        self._transformers = _transformers()
+        try:
+            self._transformers: Any = import_module("transformers")
+        except ImportError as error:
+            raise DragomanError(
+                "comparing needs transformers, which is not installed",
+                hint="pip install 'dragoman[huggingface]', or skip it with --no-verify",
+            ) from error
+        self.name = f"transformers {self._transformers.__version__}"
         with _quiet(self._transformers):
             try:
                 self.tokenizer = self._transformers.MarianTokenizer.from_pretrained(folder)
@@ -52,11 +59,6 @@ class Transformers:
         self._never = sorted(never)
         self._renormalize = bool(stated.renormalize_logits)
 
-    @property
-    def name(self) -> str:
-        """The name and version of transformers."""
-        return f"transformers {self._transformers.__version__}"
-
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """The source ids of each line, without the end."""
         return [ids[:-1] for ids in self.tokenizer(list(lines))["input_ids"]] if lines else []
@@ -69,13 +71,8 @@ class Transformers:
         ]
 
     def translate(self, sources: Sequence[Tokens], max_tokens: Sequence[int]) -> list[list[int]]:
-        """The greedy translation of each source, of at most that many tokens."""
-        return [
-            hypotheses[0][0][:limit]
-            for hypotheses, limit in zip(
-                self.search(sources, beam=1, max_tokens=max(max_tokens, default=0)), max_tokens, strict=True
-            )
-        ]
+        found = self.search(sources, beam=1, max_tokens=max(max_tokens, default=0))
+        return [rows[0][0][:limit] for rows, limit in zip(found, max_tokens, strict=True)]
 
     def search(
         self,
@@ -121,7 +118,6 @@ class Transformers:
         return [found[i] for i in range(len(sources))]
 
     def score(self, pairs: Sequence[tuple[Tokens, Tokens]]) -> list[float]:
-        """The log-probability of each target given its source in nats, the end token's included."""
         totals = []
         for (_, target), logits_TV in zip(pairs, self.logits(pairs), strict=True):
             logp_TV = logits_TV.log_softmax(-1)
@@ -169,16 +165,6 @@ class Transformers:
 def verify(bundle: Bundle, folder: Path, lines: Sequence[str]) -> Agreement:
     """Compare the model with the folder in transformers. Raises DragomanError if they disagree."""
     return comparing.verify(bundle, Transformers(folder), lines)
-
-
-def _transformers() -> Any:
-    try:
-        return import_module("transformers")
-    except ImportError as error:
-        raise DragomanError(
-            "comparing needs transformers, which is not installed",
-            hint="pip install 'dragoman[huggingface]', or skip it with --no-verify",
-        ) from error
 
 
 @contextmanager

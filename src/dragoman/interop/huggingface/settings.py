@@ -246,21 +246,15 @@ def notes(bundle: Bundle) -> list[str]:
 
 def shape_faults(shape: TransformerConfig) -> list[str]:
     """Return the options of the shape that transformers does not have, as `model.window = 5`."""
-    faults = []
-    if shape.norm == "pre" and shape.tie != "all":  # Pegasus has one matrix for all three
-        faults.append(f'model.norm = "pre" with model.tie = "{shape.tie}"')
-    if not shape.final_norm:
-        faults.append("model.final_norm = false")
-    if shape.positions not in ("sinusoidal", "sinusoidal-halves"):
-        faults.append(f'model.positions = "{shape.positions}"')
-    if shape.window is not None:
-        faults.append(f"model.window = {shape.window}")
-    if shape.activation not in _EXPORTED:
-        faults.append(f'model.activation = "{shape.activation}"')
-    if shape.norm_epsilon != NORM_EPSILON:
-        faults.append(f"model.norm_epsilon = {shape.norm_epsilon:g}")
-    if shape.norm_kind != "layer":
-        faults.append(f'model.norm_kind = "{shape.norm_kind}"')
-    if shape.kv_width != shape.d_model:
-        faults.append(f"model.kv_heads = {shape.kv_heads}")
-    return faults
+    # Pegasus has one matrix for both embeddings and the output.
+    faults = {
+        f'model.norm = "pre" with model.tie = "{shape.tie}"': shape.norm == "pre" and shape.tie != "all",
+        "model.final_norm = false": not shape.final_norm,
+        f'model.positions = "{shape.positions}"': shape.positions not in ("sinusoidal", "sinusoidal-halves"),
+        f"model.window = {shape.window}": shape.window is not None,
+        f'model.activation = "{shape.activation}"': shape.activation not in _EXPORTED,
+        f"model.norm_epsilon = {shape.norm_epsilon:g}": shape.norm_epsilon != NORM_EPSILON,
+        f'model.norm_kind = "{shape.norm_kind}"': shape.norm_kind != "layer",
+        f"model.kv_heads = {shape.kv_heads}": shape.kv_width != shape.d_model,
+    }
+    return [what for what, is_fault in faults.items() if is_fault]

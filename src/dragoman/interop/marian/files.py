@@ -237,11 +237,11 @@ def _model(folder: Path, settings: Path | None, decoding: dict[str, Any]) -> Pat
     if models:
         names = ", ".join(path.name for path in models)
         raise ModelError(f"{folder}: several models ({names})", hint="name one in decoder.yml, under models")
-    _refuse_binaries(folder, sorted(folder.glob("*.bin")))
+    _refuse_binaries(sorted(folder.glob("*.bin")))
     raise ModelError(f"{folder}: no model (*.npz)", hint="is it the folder of a Marian model?")
 
 
-def _refuse_binaries(folder: Path, binaries: list[Path]) -> None:
+def _refuse_binaries(binaries: list[Path]) -> None:
     if binaries:
         raise ModelError(
             f"{binaries[0]}: Marian's binary format, which this program does not read",
@@ -315,7 +315,7 @@ def _present(folder: Path, name: str, settings: Path) -> Path:
     if not isfile(path):
         raise ModelError(f"{path}: missing, but {settings.name} names it", hint=_WHOLE)
     if path.suffix == ".bin":
-        _refuse_binaries(folder, [path])
+        _refuse_binaries([path])
     return path
 
 

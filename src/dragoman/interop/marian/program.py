@@ -28,7 +28,7 @@ _FACTORS = (2, 8, 64, 1_000_000)
 
 
 class Marian:
-    """Marian with the model of a folder. Ids come from our tokenizer, without start and end.
+    """Marian with the model of a folder, as a `dragoman.interop.verify.Program`.
 
     Raises DragomanError if pymarian is not installed, or if Marian fails.
     """
@@ -55,13 +55,11 @@ class Marian:
         ]
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """The source ids of each line."""
         if self._punctuation is not None:
             lines = [normalise_punctuation(line, self._punctuation) for line in lines]
         return self._sides[0].encode(lines)
 
     def decode(self, targets: Sequence[Tokens]) -> list[str]:
-        """The text of each list of target ids."""
         return [self._sides[1].decode(target) for target in targets]
 
     def translate(self, sources: Sequence[Tokens], max_tokens: Sequence[int]) -> list[list[int]] | None:
@@ -117,7 +115,6 @@ class Marian:
         return found
 
     def score(self, pairs: Sequence[tuple[Tokens, Tokens]]) -> list[float]:
-        """The log-probability of each target given its source in nats, the end token's included."""
         with tempfile.TemporaryDirectory(prefix="dragoman-marian-") as work:
             arguments: dict[str, list[str]] = {"--vocabs": [], "--train-sets": []}
             for side, name in enumerate(("source", "target")):

@@ -106,11 +106,6 @@ class _Side:
     start: int | None = None  # ids that only a SentencePiece model states
     pad: int | None = None
 
-    def extended(self, size: int) -> _Side:
-        """With pieces that never occur in text, up to `size`."""
-        more = [unused(number) for number in range(len(self.pieces), size)]
-        return replace(self, pieces=(*self.pieces, *more))
-
 
 def _side(vocabulary: Path, segmenter: Path, rows: int | None) -> _Side:
     """Return the vocabulary of one side. Raises ModelError if the model has not `rows` pieces."""
@@ -183,8 +178,9 @@ def _with_start(
     start = len(target.pieces)
     name = START if START not in target.pieces else unused(start)
     target = replace(target, pieces=(*target.pieces, name))
-    longer = replace(source, pieces=(*source.pieces, name)) if len(source.pieces) == start else None
-    source = longer or source.extended(start + 1)
+    missing = range(len(source.pieces), start + 1)
+    more = [name] if len(missing) == 1 else map(unused, missing)  # which never occur in text
+    source = replace(source, pieces=(*source.pieces, *more))
     return Specials(pad=start, start=start, end=target.end, unknown=target.unknown), [source, target]
 
 

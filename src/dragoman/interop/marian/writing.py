@@ -95,26 +95,19 @@ def unsupported(bundle: Bundle) -> list[str]:
     config = bundle.model.config
     if not isinstance(config, TransformerConfig | SSRUConfig):
         return [f'model.architecture = "{config.architecture}" (supported: transformer, ssru)']
-    faults = []
-    if config.positions not in modern.POSITIONS:
-        faults.append(f'model.positions = "{config.positions}" (supported: {", ".join(modern.POSITIONS)})')
-    elif config.positions == "none" and not _is_classic(bundle, config):
-        faults.append(
-            'model.positions = "none" (supported with model.embedding_scale=false, model.norm_epsilon=1e-6 '
-            "and model.norm=post)"
-        )
-    if config.activation not in ACTIVATIONS.values():
-        faults.append(f'model.activation = "{config.activation}" (supported: {", ".join(ACTIVATIONS)})')
-    if config.window is not None:
-        faults.append(f"model.window = {config.window} (supported: left out)")
-    if config.norm_kind != "layer":
-        faults.append(f'model.norm_kind = "{config.norm_kind}" (supported: layer)')
-    if config.kv_width != config.d_model:
-        faults.append(f"model.kv_heads = {config.kv_heads} (supported: left out)")
-    if config.norm_epsilon > modern.EPSILON:
-        faults.append(
-            f"model.norm_epsilon = {config.norm_epsilon} (supported: {modern.EPSILON} and {EPSILON})"
-        )
+    positions, epsilon, activation = config.positions, config.norm_epsilon, config.activation
+    classic_only = "with model.embedding_scale=false, model.norm_epsilon=1e-6 and model.norm=post"
+    # Whether Marian has the value of each option, or those that it has.
+    supported = {
+        f'model.positions = "{positions}"': positions in modern.POSITIONS or ", ".join(modern.POSITIONS),
+        'model.positions = "none"': positions != "none" or _is_classic(bundle, config) or classic_only,
+        f'model.activation = "{activation}"': activation in ACTIVATIONS.values() or ", ".join(ACTIVATIONS),
+        f"model.window = {config.window}": config.window is None or "left out",
+        f'model.norm_kind = "{config.norm_kind}"': config.norm_kind == "layer" or "layer",
+        f"model.kv_heads = {config.kv_heads}": config.kv_width == config.d_model or "left out",
+        f"model.norm_epsilon = {epsilon}": epsilon <= modern.EPSILON or f"{modern.EPSILON} and {EPSILON}",
+    }
+    faults = [f"{what} (supported: {which})" for what, which in supported.items() if which is not True]
     return faults + _unsupported_text(bundle)
 
 

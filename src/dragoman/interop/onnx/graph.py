@@ -6,7 +6,7 @@ Only operators of opset 17 are used (onnxruntime 1.12 and later), none of them f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, BinaryIO, Literal, TypedDict
@@ -103,7 +103,11 @@ class Graph:
             if data.size < _SMALL:
                 tensor.raw_data = data.tobytes()
             else:
-                self._keep_outside(tensor, data, digest)
+                tensor.data_location = TensorProto.EXTERNAL
+                offset = self._weights.offset(data, digest)
+                place = {"location": self._weights.name, "offset": offset, "length": data.size}
+                for key_of_place, value in place.items():
+                    tensor.external_data.add(key=key_of_place, value=str(value))
             self._initializers.append(tensor)
             self._constants[key] = Value(self, name)
         return self._constants[key]
@@ -111,18 +115,6 @@ class Graph:
     def range(self, start: Value, end: Value) -> Value:
         """The int64 numbers from `start` to `end` - 1; both are scalars."""
         return self.add("Range", start, end, self.scalar(1))
-
-    def concat(self, values: Sequence[Value], axis: int) -> Value:
-        """Join along an axis."""
-        return self.add("Concat", *values, axis=axis)
-
-    def where(self, condition: Value, then: Value, otherwise: Value) -> Value:
-        """Choose element by element."""
-        return self.add("Where", condition, then, otherwise)
-
-    def einsum(self, equation: str, *values: Value) -> Value:
-        """Sum of products by Einstein's convention."""
-        return self.add("Einsum", *values, equation=equation)
 
     def add(self, operator: str, *inputs: Value, **attributes: Any) -> Value:
         """Add an operator with one output."""
@@ -139,11 +131,9 @@ class Graph:
     def to_bytes(self) -> bytes:
         """The finished graph as the content of an .onnx file."""
         numbers = {"int64": TensorProto.INT64, "float32": TensorProto.FLOAT}
+        port_of = helper.make_tensor_value_info
         inputs, outputs = (
-            [
-                helper.make_tensor_value_info(name, numbers[port["type"]], port["shape"])
-                for name, port in ports.items()
-            ]
+            [port_of(name, numbers[port["type"]], port["shape"]) for name, port in ports.items()]
             for ports in (self.inputs, self.outputs)
         )
         model = helper.make_model(
@@ -155,19 +145,12 @@ class Graph:
         )
         return bytes(model.SerializeToString(deterministic=True))
 
-    def _keep_outside(self, tensor: onnx.TensorProto, data: Array, digest: bytes) -> None:
-        tensor.data_location = TensorProto.EXTERNAL
-        offset = self._weights.offset(data, digest)
-        place = {"location": self._weights.name, "offset": offset, "length": data.size}
-        for key, value in place.items():
-            tensor.external_data.add(key=key, value=str(value))
 
+def _operator(name: str) -> Callable[..., Value]:
+    """Return the method of `Value` that adds an operator whose inputs are the value and the arguments."""
 
-def _binary(operator: str) -> Callable[[Value, Value], Value]:
-    """Return the method of `Value` that adds an operator with two inputs."""
-
-    def method(self: Value, other: Value) -> Value:
-        return self.graph.add(operator, self, other)
+    def method(self: Value, *others: Value) -> Value:
+        return self.graph.add(name, self, *others)
 
     return method
 
@@ -179,9 +162,9 @@ class Value:
     graph: Graph
     name: str
 
-    __add__, __sub__, __mul__, __truediv__ = map(_binary, ("Add", "Sub", "Mul", "Div"))
-    __matmul__, __lt__, __and__, __or__ = map(_binary, ("MatMul", "Less", "And", "Or"))
-    equals = _binary("Equal")
+    __add__, __sub__, __mul__, __truediv__ = map(_operator, ("Add", "Sub", "Mul", "Div"))
+    __matmul__, __lt__, __and__, __or__ = map(_operator, ("MatMul", "Less", "And", "Or"))
+    equals, abs, relu, sigmoid = map(_operator, ("Equal", "Abs", "Relu", "Sigmoid"))
 
     def size(self, axis: int) -> Value:
         """The length of an axis, a scalar."""
@@ -223,18 +206,6 @@ class Value:
     def as_float(self) -> Value:
         """As float32."""
         return self.graph.add("Cast", self, to=TensorProto.FLOAT)
-
-    def abs(self) -> Value:
-        """The absolute value."""
-        return self.graph.add("Abs", self)
-
-    def relu(self) -> Value:
-        """max(0, x)."""
-        return self.graph.add("Relu", self)
-
-    def sigmoid(self) -> Value:
-        """1 / (1 + exp(-x))."""
-        return self.graph.add("Sigmoid", self)
 
     def gelu(self) -> Value:
         """x times the normal distribution function of x. Opset 17 has no operator for it."""

@@ -111,7 +111,7 @@ def _description(bundle: Bundle, limit: int | None) -> dict[str, Any]:
 
 
 class OnnxRuntime:
-    """onnxruntime with an exported folder: a peer to compare with. Everything comes from the folder."""
+    """onnxruntime with an exported folder, all that it reads: a `dragoman.interop.verify.Program`."""
 
     def __init__(self, folder: Path) -> None:
         """Raise DragomanError if onnxruntime is missing, ModelError if the folder is damaged."""
@@ -128,15 +128,12 @@ class OnnxRuntime:
         )
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """The source ids of each line."""
         return self._tokenizer.encode_source([line.strip() for line in lines])
 
     def decode(self, targets: Sequence[Tokens]) -> list[str]:
-        """The text of each list of target ids."""
         return [self._tokenizer.decode(target) for target in targets]
 
     def translate(self, sources: Sequence[Tokens], max_tokens: Sequence[int]) -> list[list[int]]:
-        """The greedy translation of each source, of at most that many tokens."""
         targets: list[list[int]] = [[] for _ in sources]
         for batch in _batches([len(source) for source in sources]):
             rows = self._start([sources[number] for number in batch])
@@ -155,7 +152,6 @@ class OnnxRuntime:
         return targets
 
     def score(self, pairs: Sequence[tuple[Tokens, Tokens]]) -> list[float]:
-        """The log-probability of each target given its source in nats, the end token's included."""
         totals = np.zeros(len(pairs))
         for batch in _batches([max(map(len, pair)) for pair in pairs]):
             rows = self._start([pairs[number][0] for number in batch])

@@ -30,7 +30,6 @@ from dragoman.models.layers.positions import (
 from dragoman.models.ssru import SSRU
 from dragoman.models.transformer import (
     CrossAttention,
-    DecoderLayer,
     FeedForward,
     MultiHead,
     Residual,
@@ -90,14 +89,21 @@ def decoder(model: Transformer, weights: WeightFile) -> Graph:
     bias_N11S = _bias(position_S < length_N.unsqueeze(1)).unsqueeze(1, 2)
     for number, layer in enumerate(model.decoder):
         k_NHSD, v_NHSD = of_source[number]
+        # Self-attention of the newest token to those before it, or what stands in its place.
+        past = (
+            partial(_ssru, layer.attention, step, number)
+            if isinstance(layer.attention, SSRU)
+            else partial(_self_attention_step, layer.attention, step, number)
+        )
         look = partial(_cross_attention, layer.cross_attention, k_NHSD, v_NHSD, bias_N11S)
-        x_N1E = _residual(layer.attention_residual, x_N1E, partial(_past, layer, step, number))
+        x_N1E = _residual(layer.attention_residual, x_N1E, past)
         x_N1E = _residual(layer.cross_attention_residual, x_N1E, look)
         x_N1E = _residual(layer.feed_forward_residual, x_N1E, partial(_feed_forward, layer.feed_forward))
     states_NE = _norm(model.decoder_norm, x_N1E).squeeze(1)
     logits_NV = states_NE.scores(model.logits.weight, model.logits.bias)
     graph.output(logits_NV, "logits", "float32", ["rows", model.config.target_vocab])
-    step.finish()
+    for value, name, shape in step.outputs:
+        graph.output(value, name, "float32", shape)
     return graph
 
 
@@ -111,7 +117,7 @@ class DecoderStep:
 
     def __init__(self, graph: Graph, position: Value) -> None:
         self.graph, self.position = graph, position
-        self._outputs: list[tuple[Value, str, Shape]] = []
+        self.outputs: list[tuple[Value, str, Shape]] = []
 
     def past(self, name: str, shape: Shape) -> Value:
         """The input `past_<name>`."""
@@ -119,12 +125,7 @@ class DecoderStep:
 
     def present(self, value: Value, name: str, shape: Shape) -> None:
         """Return `value` as `present_<name>`, which is the past of the next step."""
-        self._outputs.append((value, f"present_{name}", shape))
-
-    def finish(self) -> None:
-        """Add the outputs to the graph."""
-        for value, name, shape in self._outputs:
-            self.graph.output(value, name, "float32", shape)
+        self.outputs.append((value, f"present_{name}", shape))
 
 
 # ---- layers --------------------------------------------------------------------------------------------
@@ -169,15 +170,6 @@ def _self_attention(
     return _attend(attention, q, k, v, bias, distance_SS)
 
 
-def _past(layer: DecoderLayer, step: DecoderStep, number: int, x_N1E: Value) -> Value:
-    """Self-attention of the newest token to those before it."""
-    match layer.attention:
-        case SSRU():
-            return _ssru(layer.attention, step, number, x_N1E)
-        case attention:
-            return _self_attention_step(attention, step, number, x_N1E)
-
-
 def _ssru(ssru: SSRU, step: DecoderStep, number: int, x_N1E: Value) -> Value:
     """See `SSRU`. The past is c_{t-1}."""
     x_NE, name = x_N1E.squeeze(1), f"state_{number}"
@@ -195,7 +187,7 @@ def _self_attention_step(attention: SelfAttention, step: DecoderStep, number: in
     q, *new = _queries_keys_values(attention, x_N1E, step.position)
     joined = []
     for name, value_NH1D in zip((f"keys_{number}", f"values_{number}"), new, strict=True):
-        value_NHKD = graph.concat([step.past(name, _shape(attention, "past")), value_NH1D], 2)
+        value_NHKD = graph.add("Concat", step.past(name, _shape(attention, "past")), value_NH1D, axis=2)
         if attention.span.width is not None:
             value_NHKD = value_NHKD.cut(2, -attention.span.width)
         step.present(value_NHKD, name, _shape(attention, "present"))
@@ -232,7 +224,7 @@ def _attend(
     heads_BHTD = weights @ v
     if isinstance(positions, RelativePositions) and distance is not None:  # Shaw et al. 2018, eq. 3
         of_values_TSD = _by_distance(positions.of_values.weight, distance)
-        heads_BHTD = heads_BHTD + graph.einsum("bhts,tsd->bhtd", weights, of_values_TSD)
+        heads_BHTD = heads_BHTD + graph.add("Einsum", weights, of_values_TSD, equation="bhts,tsd->bhtd")
     x_BTE = heads_BHTD.transpose(0, 2, 1, 3).reshape(0, 0, attention.width)
     return x_BTE.linear(attention.output.weight, attention.output.bias)
 
@@ -285,7 +277,8 @@ def _encoder_bias(visible_BS: Value, distance_SS: Value, window: int | None) -> 
 
 def _bias(visible: Value) -> Value:
     """0 where a key is visible, -inf where it is hidden."""
-    return visible.graph.where(visible, visible.graph.number(0), visible.graph.number(-math.inf))
+    graph = visible.graph
+    return graph.add("Where", visible, graph.number(0), graph.number(-math.inf))
 
 
 # ---- positions -----------------------------------------------------------------------------------------
@@ -331,7 +324,7 @@ def _turned(positions: AttentionPositions, x_BHTD: Value, position: Value) -> Va
     sine, cosine = (graph.weight(table_PD[:, part::2]).take(position) for part in (0, 1))
     even, odd = (x_BHTD.cut(3, part, step=2) for part in (0, 1))
     rotated = [even * cosine - odd * sine, even * sine + odd * cosine]
-    pairs = graph.concat([each.unsqueeze(-1) for each in rotated], -1)
+    pairs = graph.add("Concat", *(each.unsqueeze(-1) for each in rotated), axis=-1)
     return pairs.reshape(0, 0, -1, table_PD.shape[1])
 
 
@@ -343,7 +336,7 @@ def _distance_bias(
     match positions, distance_TS:
         case RelativePositions(), Value():  # Shaw et al. 2018, eq. 4
             of_keys_TSD = _by_distance(positions.of_keys.weight, distance_TS)
-            return graph.einsum("bhtd,tsd->bhts", q_BHTD, of_keys_TSD)
+            return graph.add("Einsum", q_BHTD, of_keys_TSD, equation="bhtd,tsd->bhts")
         case T5Bias(), Value():
             farthest = T5Bias.FARTHEST  # from here on, all distances have the same bucket
             table_RH = positions.table(positions.bucket(torch.arange(-farthest, farthest + 1)))

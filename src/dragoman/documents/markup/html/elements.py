@@ -17,21 +17,17 @@ BLOCK = frozenset(
 _NOT_IN_P = BLOCK - frozenset(
     "audio canvas datalist noscript object option optgroup select template video".split()
 )
+_GROUPS_OF_ROWS = ("thead", "tbody", "tfoot")
 # A start tag ends an open element of these names, unless one of those names is nearer.
-_ENDS = {
+_ENDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "li": (("li",), ("ul", "ol", "menu", "dir")),
-    "dd": (("dd", "dt"), ("dl",)),
-    "dt": (("dd", "dt"), ("dl",)),
+    **dict.fromkeys(("dd", "dt"), (("dd", "dt"), ("dl",))),
     "option": (("option",), ("select", "optgroup", "datalist")),
     "optgroup": (("optgroup", "option"), ("select",)),
     "tr": (("tr", "caption", "colgroup"), ("table",)),
-    "td": (("td", "th"), ("tr", "table")),
-    "th": (("td", "th"), ("tr", "table")),
-    "thead": (("thead", "tbody", "tfoot", "caption", "colgroup"), ("table",)),
-    "tbody": (("thead", "tbody", "tfoot", "caption", "colgroup"), ("table",)),
-    "tfoot": (("thead", "tbody", "tfoot", "caption", "colgroup"), ("table",)),
-    "rt": (("rt", "rp"), ("ruby",)),
-    "rp": (("rt", "rp"), ("ruby",)),
+    **dict.fromkeys(("td", "th"), (("td", "th"), ("tr", "table"))),
+    **dict.fromkeys(_GROUPS_OF_ROWS, ((*_GROUPS_OF_ROWS, "caption", "colgroup"), ("table",))),
+    **dict.fromkeys(("rt", "rp"), (("rt", "rp"), ("ruby",))),
     "body": (("head",), ("html",)),
 }
 _AROUND_P = ("table", "td", "th", "caption", "button", "object", "template", "html")

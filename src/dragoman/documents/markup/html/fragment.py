@@ -43,14 +43,10 @@ class XmlFragment:
 
     def render(self, results: list[Result | None]) -> bytes:
         """Return the piece with these translations in UTF-8. See `Document.render`."""
-        edits = [
-            Edit(
-                span.start,
-                span.end,
-                "".join(one.text if isinstance(one, Code) else _escaped(one) for one in new),
-            )
-            for span, new in changed_spans(self._spans, results)
-        ]
+        edits = []
+        for span, new in changed_spans(self._spans, results):
+            parts = (one.text if isinstance(one, Code) else _escaped(one) for one in new)
+            edits.append(Edit(span.start, span.end, "".join(parts)))
         return apply(self._text, edits).encode()
 
     def _read(self) -> None:
@@ -60,13 +56,13 @@ class XmlFragment:
             token, end = self._tokens[place], self._ends.get(place)
             dividing = token.kind in ("start", "end") and token.name in DIVIDING
             # Within an open element of a sentence a segment of its own would tear that apart.
-            if place in delimiters:
-                own = not (self._opened and any(item.solid for item in self._items))
-            else:
-                own = dividing and not self._opened
+            inside = self._opened and (place not in delimiters or any(one.solid for one in self._items))
+            own = not inside and (dividing or place in delimiters)
             if own:
                 self._flush()
-            if token.kind == "start" and end is not None and self._is_one(place, end):
+            # It is one code if it is ignored, or has nothing inside.
+            is_one = end is not None and (token.name in self._ignored or end == place + 1)
+            if token.kind == "start" and end is not None and is_one:
                 self._add_whole(place, end)
                 place = end
             else:
@@ -75,10 +71,6 @@ class XmlFragment:
                 self._flush()
             place += 1
         self._flush()
-
-    def _is_one(self, place: int, end: int) -> bool:
-        """Whether an element is one code: it is ignored, or has nothing inside."""
-        return self._tokens[place].name in self._ignored or end == place + 1
 
     def _add_whole(self, place: int, end: int) -> None:
         first, last = self._tokens[place].start, self._tokens[end].end
@@ -142,10 +134,6 @@ def _delimiters(text: str, found: Sequence[HtmlToken], ends: dict[int, int]) -> 
             own.append((False, []))
         elif place in behind:
             has_text, inside = own.pop()
-            if not has_text:
-                delimiters.update(inside)
+            delimiters.update(() if has_text else inside)
             own[-1][1].append(place)
-    for has_text, inside in own:
-        if not has_text:
-            delimiters.update(inside)
-    return delimiters
+    return delimiters.union(*(inside for has_text, inside in own if not has_text))

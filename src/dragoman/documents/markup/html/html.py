@@ -15,10 +15,10 @@ from dragoman.documents.formats import Languages
 from dragoman.documents.markup.html.runs import read_segments
 from dragoman.documents.markup.html.tokens import HtmlToken, tokens
 from dragoman.documents.markup.spans import Span, changed_spans, outside, updated
-from dragoman.documents.segment import Code, Content, Result
+from dragoman.documents.segment import Code, Content, Result, full_text
 from dragoman.text.xml import FORBIDDEN
 
-_DECLARED = re.compile(rb"\s*<\?xml[^>]*?\bencoding\s*=\s*[\"']([A-Za-z][\w.:-]*)")
+DECLARED = re.compile(rb"\s*<\?xml[^>]*?\bencoding\s*=\s*[\"']([A-Za-z][\w.:-]*)")
 _META = re.compile(rb"<meta[^>]*?\bcharset\s*=\s*[\"']?\s*([A-Za-z][\w.:-]*)", re.IGNORECASE)
 _PRESCAN = 4096  # bytes that may declare the encoding
 # Encodings that the WHATWG Encoding Standard reads as others, by Python's names.
@@ -88,7 +88,7 @@ class Html:
         """The value of an attribute, in quotes if it had none. Space at its ends stays."""
         text = self._decoded.text
         quote = text[span.start - 1] if text[span.start - 1] in "\"'" else ""
-        plain = "".join(one.text if isinstance(one, Code) else one for one in new)
+        plain = full_text(new)
         mark = re.compile(quote or '"')
         made = self._escaped(plain, mark, mark.pattern, "&#39;" if quote == "'" else "&quot;")
         if self._xml:
@@ -123,7 +123,7 @@ def parse(data: bytes, languages: Languages) -> Html:
     Raises DataError with the line of the first byte that does not fit, and for encodings that cannot be
     written back byte for byte.
     """
-    declared = _DECLARED.match(data) or _META.search(data[:_PRESCAN])
+    declared = DECLARED.match(data) or _META.search(data[:_PRESCAN])
     name = declared.group(1).decode().lower() if declared is not None else "utf-8"
     decoded = decode_file(data, _ENCODINGS.get(name, name))
     return Html(decoded, languages, bool(declared or decoded.mark))

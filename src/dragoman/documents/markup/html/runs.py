@@ -190,14 +190,11 @@ def _controls(items: list[Item]) -> list[list[Item]]:
             return [items]
         if isinstance(item.what, Code) and item.what.kind == "close" and item.what.pair == pair:
             pair = 0
-    first = [next((letter for item in one if item.solid for letter in _letters(item)), "") for one in found]
+    texts = [[item.what for item in one if item.solid and isinstance(item.what, str)] for one in found]
+    first = [next(filter(str.isalpha, "".join(one)), "") for one in texts]
     if len(found) < 2 or (len(names) > 1 and "label" in names) or any(map(str.islower, first[1:])):
         return [items]
     return [trimmed(paired(one)) for one in found]
-
-
-def _letters(item: Item) -> Iterator[str]:
-    return filter(str.isalpha, item.what) if isinstance(item.what, str) else iter(())
 
 
 def uncrowded(items: list[Item]) -> list[list[Item]]:

@@ -89,22 +89,18 @@ def _next(text: str, place: int, cdata: bool, last: dict[str, int]) -> HtmlToken
     if after == "/" and text[place + 2 : place + 3].isascii() and text[place + 2 : place + 3].isalpha():
         return _tag(text, place, place + 2)
     if text.startswith("<!--", place):
-        return _comment(text, place)
+        found = _EMPTY_COMMENT.match(text, place) or _COMMENT_END.search(text, place + 4)
+        return HtmlToken("comment", place, len(text) if found is None else found.end())
     if cdata and text.startswith("<![CDATA[", place) and last["]]>"] > place:
         return HtmlToken("opaque", place, text.index("]]>", place) + 3)
     if after in ("?", "%") and last[after + ">"] > place:
         return HtmlToken("opaque", place, text.index(after + ">", place) + 2)
-    if after in ("!", "?", "/") and after:
+    if after in ("!", "?", "/"):
         end = text.find(">", place)
         declared = text[place : place + 9].lower() == "<!doctype"
         return HtmlToken("other" if declared else "comment", place, len(text) if end < 0 else end + 1)
     end = text.find("<", place + 1)
     return HtmlToken("text", place, len(text) if end < 0 else end)
-
-
-def _comment(text: str, place: int) -> HtmlToken:
-    end = _EMPTY_COMMENT.match(text, place) or _COMMENT_END.search(text, place + 4)
-    return HtmlToken("comment", place, len(text) if end is None else end.end())
 
 
 def _tag(text: str, start: int, place: int) -> HtmlToken:

@@ -59,7 +59,10 @@ def _codes(text: str, tokens: Sequence[Any]) -> Iterator[Item]:
             yield Item(start, start + 1, Code("[", "open"), "link")
         elif token.type == "link_close":
             label_end = token.meta["pos"]
-            yield Item(label_end, end, Code(_address(text, links.pop(), label_end, end), "close"), "link")
+            close, label = text[label_end:end], text[links.pop() + 1 : label_end]
+            if close in ("]", "][]"):  # the text is the label of a reference, and will change
+                close = f"][{' '.join(label.split())}]"
+            yield Item(label_end, end, Code(close, "close"), "link")
         elif token.type == "image":
             yield Item(start, end, Code(raw, "empty"), visible=True)
         elif token.info == "wiki" and "|" in raw and not raw.startswith("!") and not _MARKUP.search(raw, 2):
@@ -81,14 +84,6 @@ def _codes(text: str, tokens: Sequence[Any]) -> Iterator[Item]:
             yield Item(start, end, " ")
         elif token.type == "text_special":
             yield Item(start, end, token.content)
-
-
-def _address(text: str, start: int, label_end: int, end: int) -> str:
-    """The end of a link. A reference whose text is its label gets the label, because the text will change."""
-    close = text[label_end:end]
-    if close in ("]", "][]"):
-        return f"][{' '.join(text[start + 1 : label_end].split())}]"
-    return close
 
 
 def _html(start: int, end: int, raw: str) -> Item:

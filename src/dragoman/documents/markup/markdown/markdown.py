@@ -129,11 +129,9 @@ class Markdown:
                 yield Rewriting([span.segment], iter([[filed(one.block, edit)] for edit in ways]))
         if main is not None:
             parts = updated(one.block.text, main, new[id(main)], inner)
-            yield Rewriting([main.segment, *written], self._ways(one.block, main, parts))
-
-    def _ways(self, block: Block, span: Span, parts: Content) -> Iterator[list[Edit]]:
-        for text in ways_to_write(parts, block, span.start, span.end, self._parsed.references):
-            yield [filed(block, Edit(span.start, span.end, text))]
+            texts = ways_to_write(parts, one.block, main.start, main.end, self._parsed.references)
+            edits = ([filed(one.block, Edit(main.start, main.end, text))] for text in texts)
+            yield Rewriting([main.segment, *written], edits)
 
     def _ways_inside(self, span: Span, parts: Content) -> Iterator[str]:
         if not span.items:

@@ -115,20 +115,11 @@ def parser() -> MarkdownIt:
     block.before("fence", "directive", _directive, {"alt": interrupts})
     block.before("fence", "container", _container, {"alt": interrupts})
     block.before("fence", "opaque", _opaque, {"alt": interrupts})
-    leaves = {
-        "newline": rules_inline.newline,
-        "escape": rules_inline.escape,
-        "backticks": rules_inline.backtick,
-        "strikethrough": rules_inline.strikethrough.tokenize,
-        "emphasis": rules_inline.emphasis.tokenize,
-        "link": rules_inline.link,
-        "image": rules_inline.image,
-        "autolink": rules_inline.autolink,
-        "html_inline": rules_inline.html_inline,
-        "entity": rules_inline.entity,
-    }
-    for name, rule in leaves.items():
-        inline.at(name, _located(rule))
+    inline.at("backticks", _located(rules_inline.backtick))
+    inline.at("strikethrough", _located(rules_inline.strikethrough.tokenize))
+    inline.at("emphasis", _located(rules_inline.emphasis.tokenize))
+    for name in ("newline", "escape", "link", "image", "autolink", "html_inline", "entity"):
+        inline.at(name, _located(getattr(rules_inline, name)))
     inline.before("escape", "mark", _located(_mark))
     helpers = {**vars(made.helpers), "parseLinkDestination": _destination}
     made.helpers = cast("Any", SimpleNamespace(**helpers))
@@ -190,13 +181,10 @@ def _located(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline
 
 def _mark(state: StateInline, silent: bool) -> bool:
     """Inline content that is not translated: templates, formulas, footnotes, JSX with expressions."""
-    found: tuple[str, re.Match[str] | None] = ("first", None)
-    if state.pos == 0:
-        found = ("first", _FIRST.match(state.src))
-    for kind, form in _MARKS:
-        if found[1] is None and state.src[state.pos] in "{$[<!+@\\":
-            found = (kind, form.match(state.src, state.pos, state.posMax))
-    kind, match = found
+    kind, match = "first", _FIRST.match(state.src) if state.pos == 0 else None
+    for kind_of_form, form in _MARKS if state.src[state.pos] in "{$[<!+@\\" else ():
+        if match is None:
+            kind, match = kind_of_form, form.match(state.src, state.pos, state.posMax)
     if match is None or (kind == "jsx" and "{" not in match.group()):
         return False
     if not silent:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from dragoman.documents.markup.block import Block
 from dragoman.documents.markup.inline import Item, content, essence, hugged
@@ -28,6 +28,7 @@ _GLUED_CODES = ("<", "{", "```", "~", "!", "$$", "[^", "[[")
 _HEADING_END = re.compile(r"(?<!\S)#+\Z")
 _TAGS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
 _MARK = re.compile(r"[\x00\x02]\x01*")
+_SPACES, _ASCII = re.compile(r"[\s\x00-\x02]+"), re.compile(r"[\x00-\x7f]+")
 
 
 def ways_to_write(
@@ -42,7 +43,10 @@ def ways_to_write(
     items = read_inline(text, references)
     before = content([item for item in items if item.end <= start])
     after = content([item for item in items if item.start >= end])
-    for parts in dict.fromkeys((new, _starred(new), _tagged(new))):
+    # Emphasis as it is; with stars, which may stand inside words; as HTML, which may stand anywhere.
+    starred = _remarked(new, lambda one: one.text.replace("_", "*"))
+    tagged = _remarked(new, lambda one: f"<{'/' * (one.kind == 'close')}{_TAGS[one.text]}>")
+    for parts in dict.fromkeys((new, starred, tagged)):
         expected = essence((*before, *parts, *after))
         for level in (_PLAIN, _ESCAPED, _WHOLLY_ESCAPED):
             marked, codes = _marked(parts, block, start, end, level)
@@ -64,27 +68,11 @@ def written_alt(new: Content, references: dict[str, Any]) -> Iterator[str]:
             yield made
 
 
-def _is_mark(one: str | Code, kind: str) -> bool:
-    return isinstance(one, Code) and one.kind == kind and one.text in _TAGS
-
-
-def _starred(parts: Content) -> Content:
-    """Emphasis with stars, which may stand inside words."""
-    return _remarked(parts, lambda one: one.text.replace("_", "*"))
-
-
-def _tagged(parts: Content) -> Content:
-    """Emphasis as HTML, which may stand anywhere."""
-    return _remarked(parts, lambda one: f"<{'/' * (one.kind == 'close')}{_TAGS[one.text]}>")
-
-
 def _remarked(parts: Content, text: Callable[[Code], str]) -> Content:
-    return tuple(
-        replace(one, text=text(one))
-        if isinstance(one, Code) and (_is_mark(one, "open") or _is_mark(one, "close"))
-        else one
-        for one in parts
-    )
+    def is_mark(one: str | Code) -> TypeGuard[Code]:
+        return isinstance(one, Code) and one.kind in ("open", "close") and one.text in _TAGS
+
+    return tuple(replace(one, text=text(one)) if is_mark(one) else one for one in parts)
 
 
 def _marked(parts: Content, block: Block, start: int, end: int, level: int) -> tuple[list[str], list[str]]:
@@ -92,7 +80,9 @@ def _marked(parts: Content, block: Block, start: int, end: int, level: int) -> t
     rows, codes = [""], list[str]()
     for one in parts:
         if isinstance(one, str):
-            text = _escaped(re.sub(r"[\s\x00-\x02]+", _space, one), level)
+            # One space for several; spaces that do not break, and ideographic ones, stay.
+            plain = _SPACES.sub(lambda found: _ASCII.sub("", found[0]) or " ", one)
+            text = _escaped(plain, level)
             rows[-1] += text if rows[-1] else _begun(text.lstrip(), block, start if len(rows) == 1 else 0)
             continue
         codes.append(one.text)
@@ -105,12 +95,6 @@ def _marked(parts: Content, block: Block, start: int, end: int, level: int) -> t
     if block.kind == "heading" and end == len(block.text):
         rows[-1] = _HEADING_END.sub(r"\\\g<0>", rows[-1])
     return rows, codes
-
-
-def _space(found: re.Match[str]) -> str:
-    """One space for several; spaces that do not break, and ideographic ones, stay."""
-    kept = "".join(char for char in found.group() if not char.isascii())
-    return kept or " "
 
 
 def _escaped(text: str, level: int) -> str:

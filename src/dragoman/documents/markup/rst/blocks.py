@@ -151,7 +151,8 @@ class RstBlocks:
             while after < end and (
                 self._line(after).startswith(("+", "|"))
                 if line[0] == "+"
-                else not self._ends_table(after, end)
+                else not SIMPLE.fullmatch(self._line(after))
+                or (after + 1 < end and self._cols[after + 1] >= 0)
             ):
                 after += 1
             self._table(number, min(after + (line[0] == "="), end))
@@ -181,11 +182,6 @@ class RstBlocks:
     def _filled(self, number: int, end: int) -> int:
         """How many lines follow that are not empty."""
         return next((place - number for place in range(number, end) if self._cols[place] < 0), end - number)
-
-    def _ends_table(self, number: int, end: int) -> bool:
-        return bool(SIMPLE.fullmatch(self._line(number))) and (
-            number + 1 == end or self._cols[number + 1] < 0
-        )
 
     def _paragraph(self, number: int, end: int, col: int, line: str, following: str, depth: int) -> int:
         after = number + 1

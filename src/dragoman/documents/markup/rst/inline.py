@@ -80,9 +80,8 @@ def read_rst_inline(text: str, shared: frozenset[str] = frozenset()) -> list[Ite
         if match.group()[0] == "\\" or (mark and text.startswith(quote, place)):
             continue
         seen = match["note"] is None or match["note"][1].isalpha()  # not a footnote
-        items = [
-            Item(match.start(), place, Code(match.group(), "placeholder" if seen else "empty"), visible=True)
-        ]
+        code = Code(match.group(), "placeholder" if seen else "empty")
+        items = [Item(match.start(), place, code, visible=True)]
         if mark is not None:
             end = None if mark in missing else ends[mark].search(text, place + 1)
             if end is None:  # docutils warns
@@ -206,9 +205,8 @@ def _laid_out(parts: Content, block: Block, start: int, end: int, level: int, wi
     row, codes = "", list[str]()
     for number, one in enumerate(parts):
         if isinstance(one, str):
-            piece = _ESCAPES[level].sub(
-                r"\\\g<0>", re.sub(r"[ \t\r\n\f\v\x00-\x02\x85\u2028\u2029]+", " ", one)
-            )
+            plain = re.sub(r"[ \t\r\n\f\v\x00-\x02\x85\u2028\u2029]+", " ", one)
+            piece = _ESCAPES[level].sub(r"\\\g<0>", plain)
             if not row and (start == 0 or block.text[start - 1] == "\n"):
                 piece = piece.lstrip()
                 piece = "\\" * bool(_STARTS.match(piece)) + piece

@@ -129,21 +129,17 @@ class RstText:
             yield edits
 
 
-class Rst:
+class Rst(RstText):
     """A file of reStructuredText."""
 
     def __init__(self, decoded: Decoded) -> None:
-        self.kept: list[Segment] = []
         self._decoded = decoded
         names = [target_name(found[found.lastindex or 0]) for found in _REFERENCE.finditer(decoded.text)]
         defined = [target_name(found[1].strip("`")) for found in _DEFINED.finditer(decoded.text)]
-        self._text = RstText(decoded.text, 1, frozenset(names), frozenset(defined))
-        self.segments = self._text.segments
+        super().__init__(decoded.text, 1, frozenset(names), frozenset(defined))
 
     def render(self, results: list[Result | None]) -> bytes:
-        new = self._text.rendered(results)
-        self.kept = self._text.kept
-        return self._decoded.encode(new)
+        return self._decoded.encode(self.rendered(results))
 
 
 def parse(data: bytes, languages: Languages) -> Rst:

@@ -48,10 +48,8 @@ class RstTable:
 
 def read_rst_table(lines: Sequence[str]) -> RstTable | None:
     """Read a table, or return None if its cells span others or cross its columns."""
-    padded = [
-        re.sub(r"[^\x00-\u10ff]", lambda char: char.group() + "\0" * (_width(char.group()) - 1), line)
-        for line in lines
-    ]
+    wide = re.compile(r"[^\x00-\u10ff]")
+    padded = [wide.sub(lambda char: char[0] + "\0" * (_width(char[0]) - 1), line) for line in lines]
     grid, first = padded[0][0] == "+", padded[0]
     if grid:
         at = [found.start() for found in re.finditer(r"\+", first)]
@@ -68,9 +66,8 @@ def read_rst_table(lines: Sequence[str]) -> RstTable | None:
         if not grid:
             parts[-1], between[-1] = line[cuts[-1][0] :], ""
         if re.fullmatch(_GRID if grid else SIMPLE, line):
-            if any(part not in ("-" * len(part), "=" * len(part)) for part in parts) or "".join(
-                between
-            ).strip("+ "):
+            ruled = all(part in ("-" * len(part), "=" * len(part)) for part in parts)
+            if not ruled or "".join(between).strip("+ "):
                 return None
             rows.append(parts[0][0])
         elif (
@@ -84,9 +81,8 @@ def read_rst_table(lines: Sequence[str]) -> RstTable | None:
                 cell.append(part.rstrip().replace("\0", ""))
         else:
             rows.append([[part.rstrip().replace("\0", "")] for part in parts])
-    return RstTable(
-        grid, cuts, [one if isinstance(one, str) else ["\n".join(cell) for cell in one] for one in rows]
-    )
+    made = [one if isinstance(one, str) else ["\n".join(cell) for cell in one] for one in rows]
+    return RstTable(grid, cuts, made)
 
 
 def _width(text: str) -> int:
