@@ -103,7 +103,7 @@ def test_a_recipe_states_its_score_and_cost(path):
     else:
         assert "BLEU" in recipe.expected.score
     assert recipe.expected.cost
-    assert recipe.data.origin.startswith("https://")
+    assert recipe.data.origin.startswith(("https://", "recipes/"))
     assert len(recipe.data.test) == 2
 
 
