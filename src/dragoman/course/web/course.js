@@ -112,8 +112,11 @@ function show() {
     const name = location.hash.slice(1);
     const shown = articles.find(({ id }) => id === name) ?? articles[0];
     for (const article of articles) article.hidden = article !== shown;
-    for (const link of document.querySelectorAll("header.course nav a"))
-        link.setAttribute("aria-current", link.hash === `#${shown.id}` ? "page" : "false");
+    for (const link of document.querySelectorAll("header.course nav a")) {
+        const here = link.hash === `#${shown.id}`;
+        link.setAttribute("aria-current", here ? "page" : "false");
+        if (here) link.scrollIntoView({ block: "nearest", inline: "center" });
+    }
     by("ask").hidden = shown === articles[0];
     document.title = `${shown.dataset.title} · dragoman`;
     scrollTo(0, 0);
