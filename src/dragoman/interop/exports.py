@@ -34,12 +34,14 @@ def export_model(
     quantization: str | None = None,
     verified: bool = True,
     lines: Sequence[str] = (),
+    folder: Path | None = None,
+    calibration: Sequence[str] = (),
 ) -> Exported:
     """Write the model as `output`, a new folder, or a new file for Argos.
 
     `quantization` is the type of the weights in CTranslate2, such as "int8". With `verified`, both programs
     translate `lines`, or some of our own, if the other one is installed. `output` appears only if they
-    agree. Raises ConfigError with everything that the format cannot hold, before anything is written;
+    agree. An export to Firefox needs the model's `folder`, and source text for `calibration`. Raises ConfigError with everything that the format cannot hold, before anything is written;
     DragomanError if the programs disagree.
     """
     form = FORMATS[to]
@@ -50,7 +52,7 @@ def export_model(
         )
     unverified = form.missing if verified else "--no-verify"
     with new_file(output) if form.suffix else new_folder(output) as part:
-        form.write(bundle, part, quantization)
+        form.write(bundle, part, quantization, folder=folder, calibration=calibration)
         comparison = None if unverified else form.verify(bundle, part, lines)
         notes = form.notes(bundle)
     if bundle.tokenizer.placeholders:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dragoman.interop.verify import Agreement
     from dragoman.models.folder.bundle import Bundle
 
-ExportFormat = Literal["huggingface", "marian", "ctranslate2", "argos", "onnx"]
+ExportFormat = Literal["huggingface", "marian", "firefox", "ctranslate2", "argos", "onnx"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,7 @@ class ModelFormat:
     program: str
     package: str  # the Python package that has the program
     quantized: bool = False  # whether its weights may have other types than float32
+    from_folder: bool = False  # whether it needs more than a bundle: 8-bit numbers, the shortlist
     suffix: str = ""  # of the one file that an export is; an export is a folder if it is empty
 
     @property
@@ -53,16 +54,38 @@ class ModelFormat:
         bundle: Bundle = self.code.read(folder)
         return bundle
 
-    def write(self, bundle: Bundle, path: Path, quantization: str | None = None) -> None:
-        """Write the model. Raises ConfigError, before it writes, with all that the format lacks."""
+    def save(self, bundle: Bundle, folder: Path, output: Path) -> None:
+        """Write the model that was read from `folder` as a model folder of ours."""
+        if self.from_folder:
+            self.code.save(bundle, folder, output)
+        else:
+            from dragoman.models.folder.bundle import save
+
+            save(bundle, output)
+
+    def write(
+        self,
+        bundle: Bundle,
+        path: Path,
+        quantization: str | None = None,
+        *,
+        folder: Path | None = None,
+        calibration: Sequence[str] = (),
+    ) -> None:
+        """Write the model. Raises ConfigError, before it writes, with all that the format lacks.
+
+        A format that is written from a folder needs `folder`, that of the model, and text for `calibration`.
+        """
         shape = bundle.model.config
         if isinstance(shape, TransformerOptions) and (unknown := experiments(shape)):
             raise ConfigError(
                 f"{self.program} cannot hold {', '.join(unknown)}",
                 hint="teach the exporters this option, then add it to EVERYWHERE in models/shapes.py",
             )
-        types = {} if quantization is None else {"quantization": quantization}
-        self.code.write(bundle, path, **types)
+        more: dict[str, Any] = {} if quantization is None else {"quantization": quantization}
+        if self.from_folder:
+            more |= {"folder": folder, "lines": calibration}
+        self.code.write(bundle, path, **more)
 
     def notes(self, bundle: Bundle) -> tuple[str, ...]:
         """Return what an export changes, because the program has nothing equal: sentences."""
@@ -84,6 +107,7 @@ FORMATS: dict[ExportFormat, ModelFormat] = {
     for form in (
         ModelFormat(extra="huggingface", program="Hugging Face transformers", package="transformers"),
         ModelFormat(extra="marian", program="Marian", package="pymarian"),
+        ModelFormat(extra="firefox", program="Firefox", package="fxtranslate", from_folder=True),
         ModelFormat(extra="ctranslate2", program="CTranslate2", package="ctranslate2", quantized=True),
         ModelFormat(
             extra="argos", program="Argos Translate", package="argostranslate", quantized=True,
@@ -98,6 +122,12 @@ def format_of(folder: Path) -> ModelFormat | None:
     """The format of the model in a folder; None for dragoman's own, or an unknown one."""
     if any(folder.glob("*.npz")):
         return FORMATS["marian"]
+    if binaries := sorted(folder.glob("*.bin")):
+        from dragoman.interop.marian.binary import has_int8
+
+        kinds = {has_int8(path) for path in binaries}
+        if True in kinds or False in kinds:
+            return FORMATS["firefox" if True in kinds else "marian"]
     try:
         config = json.loads((folder / "config.json").read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -11,7 +11,7 @@ from dragoman.base.files import new_folder
 from dragoman.interop.formats import format_of
 from dragoman.interop.source import opened
 from dragoman.interop.verify import Agreement
-from dragoman.models.folder.bundle import Bundle, save
+from dragoman.models.folder.bundle import Bundle
 from dragoman.translation.folder.card import origin, write_card
 
 
@@ -48,7 +48,8 @@ def import_model(
             raise ModelError(
                 f"{folder}: {_what_it_is(folder)}",
                 hint="an import reads Hugging Face's Marian models (config.json, model.safetensors, "
-                "source.spm, vocab.json) and Marian's own (an .npz, vocabularies, decoder.yml)",
+                "source.spm, vocab.json), Marian's own (an .npz, vocabularies, decoder.yml) and Firefox's (model.*.bin, "
+                "vocab.*.spm)",
             )
         bundle = form.read(folder)
         bundle = replace(
@@ -58,7 +59,7 @@ def import_model(
         )
         unverified = form.missing if verified else "--no-verify"
         comparison = None if unverified else form.verify(bundle, folder, lines)
-        save(bundle, part)
+        form.save(bundle, folder, part)
         write_card(
             part,
             origin(source, program=form.program, verified=str(comparison) if comparison else None),
@@ -71,6 +72,4 @@ def _what_it_is(folder: Path) -> str:
         return "already a model of dragoman"
     if (folder / "model.bin").exists():
         return "a model of CTranslate2, which cannot be converted back"
-    if any(folder.glob("*.bin")):
-        return "weights in a binary form that only Marian reads"
     return "not a model that dragoman knows"

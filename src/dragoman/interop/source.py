@@ -5,8 +5,10 @@ Nothing of it is executed. An archive is unpacked into a temporary folder, and o
 
 from __future__ import annotations
 
+import gzip
 import logging
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -42,7 +44,14 @@ def opened(source: str | Path, *, revision: str | None = None) -> Iterator[Path]
     if not name or len(name) > _LONGEST_PATH:
         raise ModelError(f"{name[:50]!r}: not the path or name of a model", hint="check the path")
     path = model_folder(path)
-    if path.is_dir():
+    binary = path.is_file() and path.name.removesuffix(".gz").endswith(".bin")
+    if binary or (path.is_dir() and any(path.glob("*.gz"))):
+        import tempfile
+
+        with tempfile.TemporaryDirectory(prefix="dragoman-") as temporary:
+            _gather(path, Path(temporary))
+            yield Path(temporary)
+    elif path.is_dir():
         yield path
     elif path.is_file():
         import tempfile
@@ -105,12 +114,38 @@ def download(name: str, *, revision: str | None = None) -> Path:
             ) from reason
 
 
+def _gather(source: Path, folder: Path) -> None:
+    """Bring the files of one model into `folder`, unzipped: those of a folder, or a .bin with those of its pair.
+
+    Mozilla's names have the pair of languages: of model.ende.intgemm.alphas.bin, `ende`.
+    """
+    pair = source.name.split(".")[1] if source.is_file() and source.name.count(".") > 2 else None
+    beside = source if source.is_dir() else source.parent
+    for path in sorted(beside.iterdir()):
+        parts = path.name.split(".")
+        other = path.suffixes and path.name.removesuffix(".gz").endswith((".bin", ".spm")) and pair not in parts
+        if not path.is_file() or (source.is_file() and path != source and (other or parts[0] == "model")):
+            continue
+        if path.suffix != ".gz":
+            (folder / path.name).symlink_to(path.absolute())
+            continue
+        total = 0
+        try:
+            with gzip.open(path) as packed, (folder / path.stem).open("wb") as file:
+                while block := packed.read(_BLOCK):
+                    total += len(block)
+                    if total > _MOST_BYTES:
+                        raise DataError(f"{path}: more than {_MOST_BYTES:,} bytes", hint="is it a model?")
+                    file.write(block)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"{path}: a damaged file ({error})", hint="download it again") from error
+
+
 def _unpack(archive: Path, folder: Path) -> None:
     """Write the files of a zip or tar archive into `folder`."""
     import lzma
     import tarfile
     import zipfile
-    import zlib
 
     try:
         if zipfile.is_zipfile(archive) and archive.suffix != ".npz":

@@ -67,17 +67,21 @@ class Program(Protocol):
 class Agreement:
     """How far two programs agree. `worst` is the largest difference of log-probability a token, in nats.
 
-    If not `translated`, only the scores of our translations were compared. `note` adds other facts.
+    If not `translated`, only the scores of our translations were compared. `note` adds other facts. `equal`
+    counts the equal lines of a program without scores, which rounds in another way.
     """
 
     program: str
     lines: int
-    ties: int
-    worst: float
+    ties: int = 0
+    worst: float = 0.0
+    equal: int | None = None
     translated: bool = True
     note: str = ""
 
     def __str__(self) -> str:
+        if self.equal is not None:
+            return f"{self.program}: {self.equal} of {self.lines} translations equal"
         if not self.translated:
             scores = f"scores of {self.lines} translations"
             return f"{self.program}: {scores} differ by at most {self.worst:.1e} a token"

@@ -109,6 +109,13 @@ class TrainingConfig(Options, section="training"):
             "shared vocabulary. Training then skips their logits. Needs model.output_bias."
         ),
     ] = False
+    zero_start: Annotated[
+        bool,
+        Option(
+            "Start the decoder from a zero vector, as Marian does. An SSRU decoder for Marian or Firefox "
+            "needs it."
+        ),
+    ] = False
     alignment_weight: Annotated[
         float,
         Option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,13 +19,16 @@ if TYPE_CHECKING:
     from dragoman.interop.imports import Imported
 
 
+_COSTLY = 0.3  # BLEU
+
+
 def import_model(
     source: Annotated[
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A folder, a zip or tar archive, or the name of a model on the Hugging Face hub, such as "
-            "Helsinki-NLP/opus-mt-en-de.",
+            help="A folder, a zip or tar archive, the .bin of a Firefox model beside its other files, or the name "
+            "of a model on the Hugging Face hub, such as Helsinki-NLP/opus-mt-en-de.",
         ),
     ],
     output: Annotated[Path, Flag("The new model folder to write.", flag="--output -o", metavar="FOLDER")],
@@ -39,7 +43,7 @@ def import_model(
     no_verify: NoVerify = False,
     quiet: Quiet = False,
 ) -> None:
-    """Import a model: Hugging Face's Marian models, such as OPUS-MT, and Marian's own .npz.
+    """Import a model: Hugging Face's Marian models, such as OPUS-MT, Marian's own, and Firefox's.
 
     Both programs translate the same lines, if the other one is installed, and the folder is written only if
     they agree. Nothing in the source is executed.
@@ -47,6 +51,7 @@ def import_model(
     \b
       dragoman import Helsinki-NLP/opus-mt-en-de -o models/en-de
       dragoman import opus-2020-02-26.zip -o models/en-fr
+      dragoman import model.ende.intgemm.alphas.bin -o models/en-de
       dragoman translate models/en-de test.en
     """
     from dragoman.interop.imports import import_model
@@ -126,6 +131,14 @@ def export_model(
             metavar="NAME,...",
         ),
     ] = None,
+    calibrate: Annotated[
+        tuple[str, str] | None,
+        Flag(
+            "Text and its translation for an 8-bit model of Firefox: they set the range of its inputs, and "
+            "show what 8 bit costs. The validation text will do.",
+            metavar="SOURCE REFERENCE",
+        ),
+    ] = None,
     verify_on: VerifyOn = None,
     no_verify: NoVerify = False,
     quiet: Quiet = False,
@@ -140,7 +153,10 @@ def export_model(
       dragoman export runs/en-de --to argos -o en-de.argosmodel
       dragoman export runs/en-de --to onnx -o en-de-onnx
       dragoman export runs/en-de runs/de-en --to html -o page.html
+      dragoman export runs/en-de --to firefox -o en-de-firefox --calibrate valid.en valid.de
     """
+    if calibrate is not None and to.lower() != "firefox":
+        raise ConfigError(f"--calibrate with --to {to}", hint="leave it out: it is for --to firefox")
     if to.lower() == "html":
         if option := "--quantization" if quantization else "--verify-on" if verify_on else "":
             hint = "leave it out: a page has int8 weights, and dragoman's own engine"
@@ -156,15 +172,45 @@ def export_model(
     from dragoman.translation.translator import Translator
 
     lines = lines_to_verify(verify_on, no_verify=no_verify)
+    pairs = _calibration(calibrate)
     with waiting(f"exporting to {to}", shown=not quiet):
         bundle = Translator.load(models[0], device="cpu", engine="pytorch").bundle
         done = exports.export_model(
-            bundle, target, output, quantization=quantization, verified=not no_verify, lines=lines
+            bundle, target, output, quantization=quantization, verified=not no_verify, lines=lines,
+            folder=models[0], calibration=[source for source, _ in pairs],
         )
+    if pairs and not quiet:
+        _say_cost(models[0], output, pairs)
     for text in done.notes:
         warn(text)
     _say_verified(done, no_verify=no_verify, quiet=quiet)
     tell(f"{output}: written", quiet=quiet)
+
+
+def _calibration(paths: tuple[str, str] | None) -> list[tuple[str, str]]:
+    if paths is None:
+        return []
+    from dragoman.text.corpora.corpus import open_corpus
+
+    pairs = [(line.source, line.target) for line in open_corpus(paths)]
+    return [pair for pair in pairs if pair[0].strip()]
+
+
+def _say_cost(model: Path, output: Path, pairs: list[tuple[str, str]]) -> None:
+    """Say what 8 bit costs: BLEU of the model and of its export, both with greedy search."""
+    from dragoman.evaluation.evaluate import evaluate
+    from dragoman.interop.imports import import_model
+    from dragoman.translation.translator import Translator
+
+    with tempfile.TemporaryDirectory(prefix="dragoman-") as temporary, waiting("measuring the cost", shown=True):
+        import_model(str(output), Path(temporary, "back"), verified=False)
+        bleu = [
+            evaluate(Translator.load(place), pairs, beam=1, metrics=("bleu",), bootstrap=0).scores.bleu.value
+            for place in (model, Path(temporary, "back"))
+        ]
+    tell(f"BLEU {bleu[0]:.2f}, and {bleu[1]:.2f} in 8 bit", quiet=False)
+    if bleu[0] - bleu[1] > _COSTLY:
+        warn(f"8 bit costs {bleu[0] - bleu[1]:.2f} BLEU: tune the model with training.quantise=int8 first")
 
 
 def _export_page(models: list[Path], output: Path, views: str | None, *, quiet: bool) -> None:

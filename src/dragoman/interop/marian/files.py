@@ -1,10 +1,15 @@
 """The files of a Marian model: find them, and read them without executing anything.
 
-    model.npz       weights and, as `special:model.yml`, the options of the model
-    decoder.yml     the model, its vocabularies and options of the search
-    *.spm, *.yml    vocabularies: SentencePiece models, or lists of pieces
+    model.npz, .bin  weights and, as `special:model.yml`, the options of the model
+    decoder.yml      the model, its vocabularies and options of the search
+    *.spm, *.yml     vocabularies: SentencePiece models, or lists of pieces
 
-Archives of OPUS-MT have lists of pieces, and also source.spm and target.spm.
+Archives of OPUS-MT have lists of pieces, and also source.spm and target.spm. A Firefox model has no decoder.yml:
+
+    model.ende.intgemm.alphas.bin             weights, 8 bit
+    lex.50.50.ende.s2t.bin                    the shortlist
+    vocab.ende.spm                            the vocabulary, or srcvocab.enja.spm and trgvocab.enja.spm
+    metadata.json, registry.json              languages and digests
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from os.path import isfile  # also of names that no file can have, for which `Path.is_file` raises
 from pathlib import Path
 from typing import Any
@@ -24,6 +30,7 @@ import torch
 from torch import Tensor
 
 from dragoman.base.errors import DragomanError, ModelError
+from dragoman.interop.marian.binary import Matrix, read_binary
 from dragoman.text.corpora.languages import is_language
 
 OPTIONS = "special:model.yml"
@@ -32,6 +39,8 @@ _INFLATION = 32  # weights hardly compress: an archive that grows more is not a 
 _LONGEST = 64_000_000  # bytes; the vocabulary of a large model has about 5 million
 _DEEPEST_YAML = 8
 _UNREADABLE = (OSError, ValueError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error)
+# Firefox's search: src/translations in its sources; bergamot's configuration has the same.
+_FIREFOX = {"beam-size": "1", "normalize": "1.0"}
 _LISTS = {".yml", ".yaml", ".json", ".txt"}
 _WHOLE = "was it copied whole?"
 
@@ -47,6 +56,7 @@ class Files:
     vocabularies: tuple[Path, Path]
     segmenters: tuple[Path, Path]
     decoding: dict[str, Any]
+    shortlist: Path | None = None
 
 
 def find(folder: Path) -> Files:
@@ -55,7 +65,7 @@ def find(folder: Path) -> Files:
     if not folder.is_dir():
         raise ModelError(f"{folder}: no such folder", hint="give the folder that holds model.npz")
     settings = _settings(folder)
-    decoding = read_mapping(settings) if settings else {}
+    decoding = read_mapping(settings) if settings else dict(_FIREFOX) if not any(folder.glob("*.npz")) else {}
     model = _model(folder, settings, decoding)
     vocabularies = _vocabularies(folder, settings, decoding)
     return Files(
@@ -63,7 +73,25 @@ def find(folder: Path) -> Files:
         vocabularies=vocabularies,
         segmenters=_segmenters(folder, vocabularies),
         decoding=decoding,
+        shortlist=_shortlist(folder, settings, decoding),
     )
+
+
+def read_model(path: Path) -> tuple[dict[str, Tensor], dict[str, Any], dict[str, Matrix]]:
+    """Return the weights by name in float32, the options that were saved with them, and the 8-bit matrices.
+
+    The multipliers of inputs, `NAME_QuantMultA`, are among the weights. Raises ModelError if the file is damaged.
+    """
+    if path.suffix != ".bin":
+        return *read_npz(path), {}
+    items = read_binary(path)
+    text = items.pop(OPTIONS, None)
+    if not isinstance(text, np.ndarray) or text.dtype.itemsize != 1:
+        raise ModelError(f"{path}: no options inside ({OPTIONS})", hint="is it Marian's model?")
+    options = parse_mapping(text.tobytes().rstrip(b"\0"), f"{path}: {OPTIONS}")
+    arrays = {name: one.weight if isinstance(one, Matrix) else one for name, one in items.items()}
+    weights = {name: torch.from_numpy(np.array(one)) for name, one in arrays.items() if "special:" not in name}
+    return weights, options, {name: one for name, one in items.items() if isinstance(one, Matrix)}
 
 
 def read_npz(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -165,17 +193,45 @@ def read_pieces(path: Path) -> list[str]:
 
 
 def stated_languages(folder: Path) -> tuple[str, str]:
-    """Return the languages that README.md or the name of the folder states; "und" if neither does."""
+    """Return the languages that metadata.json, README.md or a name states; "und" if none does."""
+    about = _about(folder)
+    if isinstance(source := about.get("sourceLanguage"), str) and isinstance(target := about.get("targetLanguage"), str):
+        return source, target
     for name in ("README.md", "README"):
         path = folder / name
         text = path.read_text("utf-8", errors="replace") if path.is_file() else ""
         stated = [re.search(rf"{side} language\(?s?\)?: *([\w-]+)", text) for side in ("source", "target")]
         if stated[0] and stated[1]:
             return stated[0][1], stated[1][1]
-    pair = re.search(r"(?:^|[-_.])([a-z]{2,3})-([a-z]{2,3})(?:$|[-_.])", folder.resolve().name)
-    if pair and is_language(pair[1]) and is_language(pair[2]):
-        return pair[1], pair[2]
+    patterns = [(r"model\.([a-z]{2})([a-z]{2})\.", path.name) for path in folder.glob("model.*.bin")]
+    patterns.append((r"(?:^|[-_.])([a-z]{2,3})-([a-z]{2,3})(?:$|[-_.])", folder.resolve().name))
+    for pattern, text in patterns:
+        pair = re.search(pattern, text)
+        if pair and is_language(pair[1]) and is_language(pair[2]):
+            return pair[1], pair[2]
     return "und", "und"
+
+
+def check_digests(folder: Path) -> None:
+    """Raise ModelError if a file is not the one that Firefox's metadata.json or registry.json describes."""
+    wanted = [(path, _about(folder).get("hash")) for path in folder.glob("model.*.bin")]
+    registry = _about(folder, "registry.json")
+    for pair in registry.values():
+        for one in pair.values() if isinstance(pair, dict) else ():
+            if isinstance(one, dict) and isinstance(name := one.get("name"), str):
+                wanted.append((folder / Path(name).name.removesuffix(".gz"), one.get("expectedSha256Hash")))
+    for path, digest in wanted:
+        if isinstance(digest, str) and isfile(path) and sha256(path.read_bytes()).hexdigest() != digest:
+            raise ModelError(f"{path}: not the file that the folder's JSON describes (SHA-256 {digest})", hint=_WHOLE)
+
+
+def _about(folder: Path, name: str = "metadata.json") -> dict[str, Any]:
+    """Return what a JSON file of a Firefox model says; nothing if there is none or it is something else."""
+    try:
+        about = json.loads((folder / name).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return about if isinstance(about, dict) else {}
 
 
 def punctuation(folder: Path, language: str) -> str | None:
@@ -212,8 +268,9 @@ def _value(event: Any, events: Iterator[Any], depth: int) -> Any:
 
 
 def _settings(folder: Path) -> Path | None:
-    """Return decoder.yml, or the file that training writes next to the model."""
-    names = sorted(path for path in folder.glob("*decoder.yml") if not path.name.startswith("."))
+    """Return decoder.yml, or the file that training writes next to the model, or bergamot's."""
+    found = [*folder.glob("*decoder.yml"), *folder.glob("config*.yml")]
+    names = sorted(path for path in found if not path.name.startswith("."))
     plain = folder / "decoder.yml"
     if plain in names:
         return plain
@@ -230,24 +287,26 @@ def _model(folder: Path, settings: Path | None, decoding: dict[str, Any]) -> Pat
             )
         return _present(folder, listed[0], settings)
     models = sorted(path for path in folder.glob("*.npz") if not path.name.endswith(".optimizer.npz"))
+    models = models or sorted(path for path in folder.glob("*.bin") if not path.name.startswith("lex."))
     if folder / "model.npz" in models:
         return folder / "model.npz"
     if len(models) == 1:
         return models[0]
     if models:
         names = ", ".join(path.name for path in models)
-        raise ModelError(f"{folder}: several models ({names})", hint="name one in decoder.yml, under models")
-    _refuse_binaries(sorted(folder.glob("*.bin")))
-    raise ModelError(f"{folder}: no model (*.npz)", hint="is it the folder of a Marian model?")
-
-
-def _refuse_binaries(binaries: list[Path]) -> None:
-    if binaries:
         raise ModelError(
-            f"{binaries[0]}: Marian's binary format, which this program does not read",
-            hint="import the model.npz that it was made from; Marian converts a float32 binary back: "
-            f"marian convert -f {binaries[0].name} -t model.npz",
+            f"{folder}: several models ({names})", hint="give one of the files, or name it in decoder.yml, under models"
         )
+    raise ModelError(f"{folder}: no model (*.npz, *.bin)", hint="is it the folder of a Marian model?")
+
+
+def _shortlist(folder: Path, settings: Path | None, decoding: dict[str, Any]) -> Path | None:
+    """Return the binary shortlist. A list in text needs Marian's vocabularies and is left out."""
+    if settings and (listed := _list(decoding, "shortlist", settings)):
+        found = [_present(folder, listed[0], settings)]
+    else:
+        found = sorted(folder.glob("lex*.bin"))
+    return found[0] if len(found) == 1 and found[0].suffix == ".bin" else None
 
 
 def _vocabularies(folder: Path, settings: Path | None, decoding: dict[str, Any]) -> tuple[Path, Path]:
@@ -275,7 +334,7 @@ def _guessed_vocabularies(folder: Path) -> list[Path]:
     for paths in (lists, models):
         if len(paths) == 1:
             return paths
-        sides = [[path for path in paths if re.match(side, path.name)] for side in ("so?u?rc", "ta?rg")]
+        sides = [[path for path in paths if re.match(side, path.name)] for side in ("so?u?rc", "ta?rg|tr?g")]
         if all(len(side) == 1 for side in sides):
             return [side[0] for side in sides]
     found = ", ".join(path.name for path in [*lists, *models]) or "none"
@@ -314,8 +373,6 @@ def _present(folder: Path, name: str, settings: Path) -> Path:
     path = folder / Path(name).name
     if not isfile(path):
         raise ModelError(f"{path}: missing, but {settings.name} names it", hint=_WHOLE)
-    if path.suffix == ".bin":
-        _refuse_binaries([path])
     return path
 
 

@@ -20,6 +20,7 @@ from dragoman.interop.marian import files, modern
 from dragoman.interop.marian.shape import (
     CONTROLS,
     EPSILON,
+    MULTIPLIER,
     OUTPUT,
     SILENT,
     START,
@@ -51,7 +52,9 @@ def read(folder: Path) -> Bundle:
     """
     folder = Path(folder)
     found = files.find(folder)
-    weights, values = files.read_npz(found.model)
+    files.check_digests(folder)
+    weights, values, _ = files.read_model(found.model)
+    weights = {name: weight for name, weight in weights.items() if not name.endswith(MULTIPLIER)}
     options = ModelOptions(values, f"{found.model}: {files.OPTIONS}")
     faults = refusals(options, weights)
     if penalty := ModelOptions(found.decoding, "decoder.yml").real("word-penalty", 0.0):

@@ -24,6 +24,8 @@ EPSILON = 1e-6  # of Marian's layer normalisation; it cannot be set
 BIAS = "decoder_ff_logit_out_b"
 OUTPUT = "decoder_ff_logit_out_Wt"
 
+MULTIPLIER = "_QuantMultA"  # ends the name of the multiplier of a matrix's inputs, in 8-bit models
+
 SILENT = -1000.0  # a bias that leaves an id no probability; finite, so that training can continue
 CONTROLS = frozenset(f"<0x{byte:02X}>" for byte in range(32))  # pieces that Marian never writes
 START = "<pad>"  # our name for the zero embedding

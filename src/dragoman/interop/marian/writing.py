@@ -74,7 +74,7 @@ def write(bundle: Bundle, folder: Path) -> None:
             hint="each line is an option of a model that can be trained with another value",
         )
     folder = Path(folder)
-    config, options, tensors = _for_marian(bundle)
+    config, options, tensors = for_marian(bundle)
     theirs: dict[str, Any] = {name: tensor.numpy() for name, tensor in tensors.items()}
     stated = {
         "version": f"dragoman {__version__}",
@@ -100,7 +100,7 @@ def unsupported(bundle: Bundle) -> list[str]:
     # Whether Marian has the value of each option, or those that it has.
     supported = {
         f'model.positions = "{positions}"': positions in modern.POSITIONS or ", ".join(modern.POSITIONS),
-        'model.positions = "none"': positions != "none" or _is_classic(bundle, config) or classic_only,
+        'model.positions = "none"': positions != "none" or is_classic(bundle, config) or classic_only,
         f'model.activation = "{activation}"': activation in ACTIVATIONS.values() or ", ".join(ACTIVATIONS),
         f"model.window = {config.window}": config.window is None or "left out",
         f'model.norm_kind = "{config.norm_kind}"': config.norm_kind == "layer" or "layer",
@@ -111,7 +111,7 @@ def unsupported(bundle: Bundle) -> list[str]:
     return faults + _unsupported_text(bundle)
 
 
-def _is_classic(bundle: Bundle, config: Config) -> bool:
+def is_classic(bundle: Bundle, config: Config) -> bool:
     """Whether Marian's older layers, which all its releases have, hold the model exactly."""
     plain = (config.positions, config.embedding_scale)
     fits = plain in (("sinusoidal-t2t", True), ("none", False)) and config.d_model % 2 == 0
@@ -130,7 +130,7 @@ def notes(bundle: Bundle) -> list[str]:
         found.append(
             "In Marian each finished translation takes a place of the beam (generation.stop=shrinking)."
         )
-    if isinstance(config, TransformerConfig | SSRUConfig) and not _is_classic(bundle, config):
+    if isinstance(config, TransformerConfig | SSRUConfig) and not is_classic(bundle, config):
         found.append(
             f"Marian refuses sentences of more than {modern.ROWS} tokens with this model, and mistranslates "
             "batches: leave mini-batch at 1."
@@ -147,7 +147,7 @@ def _unsupported_text(bundle: Bundle) -> list[str]:
     if tokenizer.config.kind == "words":
         return ['tokenizer.kind = "words": Marian splits text at spaces alone']
     faults = []
-    for side in _sides(tokenizer):
+    for side in sides_of(tokenizer):
         ends = (tokenizer.end_id, tokenizer.unk_id)
         if side.whole and side.ends != ends:
             faults.append(f"special ids {ends}: the SentencePiece model has {side.ends}")
@@ -159,7 +159,7 @@ def _unsupported_text(bundle: Bundle) -> list[str]:
     return list(dict.fromkeys(faults))
 
 
-def _for_marian(bundle: Bundle) -> tuple[Config, dict[str, Any], dict[str, Tensor]]:
+def for_marian(bundle: Bundle) -> tuple[Config, dict[str, Any], dict[str, Tensor]]:
     """Return the configuration, the options and the weights of the model as Marian has it."""
     own = bundle.model.config
     if not isinstance(own, TransformerConfig | SSRUConfig):
@@ -167,7 +167,7 @@ def _for_marian(bundle: Bundle) -> tuple[Config, dict[str, Any], dict[str, Tenso
     config: Config = replace(own, attention_bias=True, output_bias=True)
     weights = _complete(bundle, config)
     start = weights["target_embedding.weight"][own.start_id].clone()
-    classic = _is_classic(bundle, own)
+    classic = is_classic(bundle, own)
     if classic and start.any():
         config = _without_start(config, weights)
     if not classic:  # each matrix gets its own copy
@@ -225,7 +225,7 @@ def _rows(bundle: Bundle, weights: dict[str, Tensor]) -> tuple[int, int]:
     The last one of the target is dropped if it is only the start: it has no probability.
     """
     specials = bundle.tokenizer.specials
-    source, target = _sides(bundle.tokenizer)
+    source, target = sides_of(bundle.tokenizer)
     count, last = len(target.pieces), len(target.pieces) - 1
     only_start = specials.start == specials.pad == last and last not in (specials.end, specials.unknown)
     if only_start and float(weights["logits.bias"][last]) <= SILENT / 2:
@@ -245,7 +245,7 @@ class _Side:
     ends: tuple[int, int]  # its ids of the end and of unknown pieces
 
 
-def _sides(tokenizer: Tokenizer) -> tuple[_Side, _Side]:
+def sides_of(tokenizer: Tokenizer) -> tuple[_Side, _Side]:
     source, target = tokenizer.vocabularies
     return (
         _side(source, sentencepiece_model(tokenizer, "source")),
@@ -271,7 +271,7 @@ def _side(vocabulary: Vocabulary, model: bytes | None) -> _Side:
 
 def _text_files(bundle: Bundle, sizes: tuple[int, int]) -> dict[str, str | bytes]:
     """Return the vocabularies, and the scripts that pieces need, by the names of their files."""
-    sides = _sides(bundle.tokenizer)
+    sides = sides_of(bundle.tokenizer)
     names = _vocabulary_names(bundle)
     if all(side.whole for side in sides):
         return {name: side.model for name, side in zip(names, sides, strict=True)}
@@ -286,7 +286,7 @@ def _text_files(bundle: Bundle, sizes: tuple[int, int]) -> dict[str, str | bytes
 
 def _vocabulary_names(bundle: Bundle) -> list[str]:
     """Return the files that decoder.yml names: one twice if both sides share it."""
-    source, target = _sides(bundle.tokenizer)
+    source, target = sides_of(bundle.tokenizer)
     if not (source.whole and target.whole):
         return (
             ["vocab.yml"] * 2 if source.pieces == target.pieces else ["source.vocab.yml", "target.vocab.yml"]
@@ -315,7 +315,7 @@ def _decoding(bundle: Bundle, *, classic: bool) -> dict[str, bool | float | str 
 
 def _controls(tokenizer: Tokenizer) -> list[int]:
     """Return the ids of control characters, which Marian suppresses if SentencePiece numbers them."""
-    _, side = _sides(tokenizer)
+    _, side = sides_of(tokenizer)
     if not side.whole:
         return []
     return [i for i, piece in enumerate(side.pieces) if piece in CONTROLS]

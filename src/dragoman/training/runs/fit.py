@@ -196,6 +196,9 @@ def initial_model(prepared: Prepared, say: Callable[[str], None]) -> tuple[AnySe
     base = None if prepared.base is None else prepared.base.load()
     if base is not None:
         _start_from(base, model, prepared, say)
+    if recipe.training.zero_start and base is None:
+        with torch.no_grad():
+            model.target_embedding.weight[config.start_id] = 0.0
     if recipe.training.close_unseen:
         close(model.logits, torch.from_numpy(~prepared.training.in_targets(config.target_vocab)))
     return model, base

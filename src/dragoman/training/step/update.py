@@ -89,6 +89,8 @@ class Learner:
                 self.ema = MovingAverage(self.trained, config.ema)
         bias_V = self.trained.logits.bias  # of this process, if the weights are divided
         self._closed_V = bias_V.detach() < CLOSED / 2 if config.close_unseen else None
+        # An embedding of zeros, from which Marian's decoders start, stays as it is.
+        self._zeros = (self._targets() == 0).all(1).nonzero()[:, 0]
         self.largest = LargestBatch()
         self._anchor = Anchor(self.trained.parameters(), penalty) if penalty else None
 
@@ -126,6 +128,15 @@ class Learner:
         from dragoman.training.processes.sharded import local_part
 
         return {name: local_part(weight) for name, weight in weights.items()}
+
+    def _targets(self) -> Tensor:
+        """The rows of the target embedding that this process has. They share the model's memory."""
+        weight = self.trained.target_embedding.weight.detach()
+        if self._shards is None:
+            return weight
+        from dragoman.training.processes.sharded import local_part
+
+        return local_part(weight)
 
     def objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Summed loss and negative log-likelihood of a batch under `model`, in the precision of the run."""
@@ -174,6 +185,8 @@ class Learner:
                 optimizer.step()
             if self._closed_V is not None:  # weight decay would open them in time
                 close(self.trained.logits, self._closed_V)
+            if len(self._zeros):
+                self._targets()[self._zeros] = 0.0
             if self.ema is not None:
                 self.ema.follow(step)
         else:

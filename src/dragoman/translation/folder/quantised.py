@@ -33,6 +33,11 @@ def scale_name(name: str) -> str:
     return name + _SCALE
 
 
+def multiplier_name(name: str) -> str:
+    """The name under which the multipliers of a matrix's inputs are stored."""
+    return name + ".input_multiplier"
+
+
 def is_quantised(name: str) -> bool:
     """Whether a quantised folder stores the weight of this name as int8."""
     *_, layer, kind = ("", *name.split("."))

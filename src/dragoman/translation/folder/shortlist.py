@@ -164,7 +164,7 @@ def make_shortlist(
     forget_digest(folder, SHORTLIST)
     write(
         folder / SHORTLIST,
-        tokenizer=_digest(folder),
+        tokenizer=tokenizer_digest(folder),
         frequent=learnt.frequent(frequent),
         candidates=learnt.candidates_VN,
         probability=learnt.probability_VN,
@@ -206,13 +206,13 @@ def _read(folder: Path, config: FolderConfig) -> Shortlist:
     shape = config.model
     return Shortlist.read(
         folder / SHORTLIST,
-        tokenizer=_digest(folder),
+        tokenizer=tokenizer_digest(folder),
         source_vocab=shape.source_vocab,
         target_vocab=shape.target_vocab,
     )
 
 
-def _digest(folder: Path) -> str:
+def tokenizer_digest(folder: Path) -> str:
     """Return the digest of the tokenizer's files, from their digests in tokenizer.json."""
     files = read_json(folder, "tokenizer.json").get("files")
     return blake2b(json.dumps(files, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,89 @@
+"""fxtranslate as a peer: the engine of Firefox's models, run to compare its translations with ours.
+
+It runs in a process of its own, because it panics on files that it does not support. It has no scores.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from dragoman.base.errors import DragomanError
+from dragoman.interop.firefox.reading import save
+from dragoman.interop.marian import files
+from dragoman.interop.marian.reading import read
+from dragoman.interop.verify import Agreement
+from dragoman.models.folder.bundle import Bundle
+
+_ALIKE = 0.8  # the share of equal lines below which something else than rounding must be wrong
+_CODE = """
+import json, sys, fxtranslate
+job = json.load(sys.stdin)
+bytes_of = lambda path: path and open(path, "rb").read()
+loaded = fxtranslate.Translator(bytes_of(job["model"]), *map(bytes_of, job["vocabularies"]), bytes_of(job["shortlist"]))
+json.dump({"backend": loaded.backend(), "lines": [loaded.translate(line) for line in job["lines"]]}, sys.stdout)
+"""
+
+
+class Fxtranslate:
+    """fxtranslate with the model of a folder. Raises DragomanError if it is not installed."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self.name = f"fxtranslate {version('fxtranslate')}"
+        except PackageNotFoundError as error:
+            raise DragomanError(
+                "comparing with fxtranslate needs fxtranslate", hint="pip install 'dragoman[firefox]'"
+            ) from error
+        self._files = files.find(folder)
+
+    def translate(self, lines: Sequence[str], *, shortlist: bool = True) -> tuple[list[str], str]:
+        """Return the translations, and which instructions it used. Raises DragomanError if it fails."""
+        found = self._files
+        job = {
+            "model": str(found.model),
+            "vocabularies": [str(path) for path in found.vocabularies],
+            "shortlist": str(found.shortlist) if shortlist and found.shortlist else None,
+            "lines": list(lines),
+        }
+        run = subprocess.run([sys.executable, "-c", _CODE], input=json.dumps(job).encode(), capture_output=True)
+        if run.returncode:
+            said = run.stderr.decode(errors="replace").splitlines()
+            why = next((b for a, b in zip(said, said[1:], strict=False) if "panicked" in a), f"exit {run.returncode}")
+            raise DragomanError(
+                f"{self.name} fails on {found.model}: {why}",
+                hint="it runs SSRU models with post-norm and multipliers of the inputs alone; --no-verify skips it",
+            )
+        answer = json.loads(run.stdout)
+        return answer["lines"], answer["backend"]
+
+
+def verify(bundle: Bundle, folder: Path, lines: Sequence[str]) -> Agreement:
+    """Compare greedy translations by our engine, in 8 bit, of the files in `folder` with fxtranslate's.
+
+    Both round their sums differently, so a few lines may differ. Raises DragomanError if more do.
+    """
+    from dragoman.translation.translator import Translator
+
+    lines = [" ".join(line.split()) for line in lines]
+    program = Fxtranslate(folder)
+    theirs, backend = program.translate(lines)
+    with tempfile.TemporaryDirectory(prefix="dragoman-firefox-") as temporary:
+        save(read(folder), folder, Path(temporary))
+        translator = Translator.load(temporary, engine="native")
+        found = translator.translate(lines, beam=1, split=False, shortlist=translator.shortlist is not None)
+        ours = [one.text for one in found]
+    same = sum(a.strip() == b.strip() for a, b in zip(ours, theirs, strict=True))
+    if same < _ALIKE * len(lines):
+        n = next(n for n in range(len(lines)) if ours[n].strip() != theirs[n].strip())
+        raise DragomanError(
+            f"{program.name} disagrees on {len(lines) - same} of {len(lines)} translations; on that of {lines[n]!r}: "
+            f"dragoman has {ours[n]!r}, it has {theirs[n]!r}",
+            hint="please report this model; --no-verify skips the comparison",
+        )
+    return Agreement(program=f"{program.name} ({backend})", lines=len(lines), equal=same)
