@@ -12,10 +12,10 @@ Models that are trained are made small, too.
 
 The folder holds train, valid and test, each as .en and .de, and train.tsv: a few sentences of the embedded
 corpus, and memory.tmx, a few more of them. It holds documents: de.po, talk.srt, catalogue.csv, and a
-folder site of Markdown and HTML. It also holds models of other programs: the folders opus-mt-en-de and
-opus-mt-en-mul, and the archive opus-2020-02-26.zip. A page that uses `runs/en-de` without training it finds a
-model there. A later block finds the files of an earlier one. Commands of dragoman and Python run in the
-process of the test, and bash runs blocks with `&`, `$`, `||` and the like.
+folder site of Markdown and HTML. It also holds models of other programs: the folders opus-mt-en-de,
+opus-mt-en-mul and firefox-ende, and the archive opus-2020-02-26.zip. A page that uses `runs/en-de` without
+training it finds a model there. A later block finds the files of an earlier one. Commands of dragoman and
+Python run in the process of the test, and bash runs blocks with `&`, `$`, `||` and the like.
 """
 
 from __future__ import annotations
@@ -135,6 +135,9 @@ def put_models(folder: Path) -> None:
     shutil.copytree(fixtures / "hf-opus", folder / "opus-mt-en-de")
     shutil.copytree(fixtures / "hf-multilingual", folder / "opus-mt-en-mul")
     shutil.make_archive(str(folder / "opus-2020-02-26"), "zip", fixtures / "marian-opus")
+    from tests.interop.firefox_models import LARGE, firefox
+
+    firefox(folder / "firefox-ende", LARGE)
 
 
 PAGES = {
@@ -183,7 +186,7 @@ def test_the_commands_work(
     scripts = [(block, block.script()) for block in blocks(PAGES[name], name)]
     put_data(tmp_path)
     put_documents(tmp_path)
-    if "opus-" in PAGES[name]:
+    if "opus-" in PAGES[name] or "firefox-ende" in PAGES[name]:
         put_models(tmp_path)
     if "$ python benchmarks/" in PAGES[name]:
         (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")  # as in a checkout of the source

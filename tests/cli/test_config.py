@@ -76,7 +76,7 @@ def test_the_page_of_all_options(config):
         (["modle"], "no section or option 'modle'", "did you mean model?"),
         (["modle.heads=8"], "unknown option 'modle'", "did you mean model?"),
         (["model.heads=0"], "model.heads = 0", "it must be a whole number, at least 1"),
-        (["--preset", "huge"], "no preset 'huge'", "tiny, small, base, big"),
+        (["--preset", "huge"], "no preset 'huge'", "tiny, small, tiny11, base, big"),
         (["--recipe", "nowhere.toml"], "nowhere.toml: No such file", "check the path"),
         (["--markdown", "model"], "--markdown prints the page of all options", "leave out"),
         (["--markdown", "--json"], "--markdown prints the page of all options", "leave out"),

@@ -13,6 +13,7 @@ import torch
 from tests.interop import marian_models as models
 from tests.interop.memorised import PAIRS, SOURCES, memorised, tokenizer
 
+from dragoman.interop.marian.shortlist import binary_shortlist
 from dragoman.models.folder.bundle import Bundle
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import SSRUConfig
@@ -46,13 +47,21 @@ def quantised(weight: np.ndarray, name: str) -> tuple[int, tuple[int, ...], byte
 
 
 def firefox(
-    folder: Path, options: Mapping[str, Any] = {}, *, int8: bool = True, alphas: bool = True, pair: str = "ende"
+    folder: Path,
+    options: Mapping[str, Any] = {},
+    *,
+    int8: bool = True,
+    alphas: bool = True,
+    pair: str = "ende",
 ) -> dict[str, np.ndarray]:
     """Write the files of a model of random weights, and return these."""
     folder.mkdir(parents=True, exist_ok=True)
     both = models.OPTIONS | models.SSRU | {"dim-emb": 16} | dict(options)
     shared = both["tied-embeddings-all"]
-    vocabularies = [models.vocabulary(size=64), models.vocabulary(size=64) if shared else models.vocabulary("de", 72)]
+    vocabularies = [
+        models.vocabulary(size=64),
+        models.vocabulary(size=64) if shared else models.vocabulary("de", 72),
+    ]
     sizes = [models.size_of(one) for one in vocabularies]
     both["dim-vocabs"] = sizes
     arrays = models.weights(both, (sizes[0], sizes[1]))
@@ -69,6 +78,8 @@ def firefox(
     text = models.yaml(both).encode() + b"\0"
     items["special:model.yml"] = KINDS["i"], (len(text),), text
     (folder / f"model.{pair}.intgemm.alphas.bin").write_bytes(packed(items))
+    rows = [range(token % 5) for token in range(sizes[0])]
+    (folder / f"lex.20.4.{pair}.s2t.bin").write_bytes(binary_shortlist(20, 4, rows))
     for name, one in zip(["vocab"] if shared else ["srcvocab", "trgvocab"], vocabularies, strict=False):
         (folder / f"{name}.{pair}.spm").write_bytes(one)
     return arrays

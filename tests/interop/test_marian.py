@@ -547,7 +547,7 @@ class Executed:
         ("no SentencePiece", "vocab.spm: not a SentencePiece model"),
         ("pieces alone", r"subword-nmt \(source.bpe\) cuts the text"),
         ("ensemble", "an ensemble of 2 models"),
-        ("binary", "model.bin: Marian's binary format"),
+        ("binary", "model.bin: not a binary model of Marian's"),
         ("bad beam", "decoder.yml: .*size"),
     ],
 )

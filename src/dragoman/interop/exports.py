@@ -41,8 +41,9 @@ def export_model(
 
     `quantization` is the type of the weights in CTranslate2, such as "int8". With `verified`, both programs
     translate `lines`, or some of our own, if the other one is installed. `output` appears only if they
-    agree. An export to Firefox needs the model's `folder`, and source text for `calibration`. Raises ConfigError with everything that the format cannot hold, before anything is written;
-    DragomanError if the programs disagree.
+    agree. An export to Firefox needs the model's `folder`, and source text for `calibration`. Raises
+    ConfigError with everything that the format cannot hold, before anything is written; DragomanError if
+    the programs disagree.
     """
     form = FORMATS[to]
     if quantization is not None and not form.quantized:

@@ -115,7 +115,7 @@ def download(name: str, *, revision: str | None = None) -> Path:
 
 
 def _gather(source: Path, folder: Path) -> None:
-    """Bring the files of one model into `folder`, unzipped: those of a folder, or a .bin with those of its pair.
+    """Bring the files of one model into `folder`, unzipped: of a folder, or a .bin with those of its pair.
 
     Mozilla's names have the pair of languages: of model.ende.intgemm.alphas.bin, `ende`.
     """
@@ -123,7 +123,9 @@ def _gather(source: Path, folder: Path) -> None:
     beside = source if source.is_dir() else source.parent
     for path in sorted(beside.iterdir()):
         parts = path.name.split(".")
-        other = path.suffixes and path.name.removesuffix(".gz").endswith((".bin", ".spm")) and pair not in parts
+        other = (
+            path.suffixes and path.name.removesuffix(".gz").endswith((".bin", ".spm")) and pair not in parts
+        )
         if not path.is_file() or (source.is_file() and path != source and (other or parts[0] == "model")):
             continue
         if path.suffix != ".gz":

@@ -119,7 +119,7 @@ TAGGED = 'data.corpora=[{name="a", train=["a.tsv"]}, {name="b", train=["b.tsv"],
 @pytest.mark.parametrize(
     ("arguments", "what", "hint"),
     [
-        ({"preset": "tyni"}, "no preset 'tyni'", "tiny, small, base, big"),
+        ({"preset": "tyni"}, "no preset 'tyni'", "tiny, small, tiny11, base, big"),
         ({"overrides": ["modl.heads=2"]}, "unknown option 'modl'", "did you mean model?"),
         ({"overrides": ["heads=2"]}, "unknown option 'heads'", "model.heads"),
         ({"overrides": ["training.warmup=0"]}, "training.warmup = 0", "at least 1"),

@@ -69,8 +69,10 @@ def test_the_page_shows_what_presets_change() -> None:
     lines = reference.to_markdown().splitlines()
 
     assert f"| option | default | {' | '.join(f'`{name}`' for name in PRESETS)} |" in lines
-    assert "| `model.heads` | `8` | `4` | `4` | `8` | `16` |" in lines
-    assert "| `training.learning_rate` | not set | `0.005` | `0.002` | not set | not set |" in lines
+    assert "| `model.heads` | `8` | `4` | `4` | `8` | `8` | `16` |" in lines
+    assert (
+        "| `training.learning_rate` | not set | `0.005` | `0.002` | `0.0005` | not set | not set |" in lines
+    )
     rows = [line for line in lines if line.startswith("| `") and line.count(" | ") == 1 + len(PRESETS)]
     changed = {
         f"{section}.{name}"

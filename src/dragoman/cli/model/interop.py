@@ -27,8 +27,8 @@ def import_model(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A folder, a zip or tar archive, the .bin of a Firefox model beside its other files, or the name "
-            "of a model on the Hugging Face hub, such as Helsinki-NLP/opus-mt-en-de.",
+            help="A folder, a zip or tar archive, the .bin of a Firefox model beside its other files, or the "
+            "name of a model on the Hugging Face hub, such as Helsinki-NLP/opus-mt-en-de.",
         ),
     ],
     output: Annotated[Path, Flag("The new model folder to write.", flag="--output -o", metavar="FOLDER")],
@@ -176,8 +176,14 @@ def export_model(
     with waiting(f"exporting to {to}", shown=not quiet):
         bundle = Translator.load(models[0], device="cpu", engine="pytorch").bundle
         done = exports.export_model(
-            bundle, target, output, quantization=quantization, verified=not no_verify, lines=lines,
-            folder=models[0], calibration=[source for source, _ in pairs],
+            bundle,
+            target,
+            output,
+            quantization=quantization,
+            verified=not no_verify,
+            lines=lines,
+            folder=models[0],
+            calibration=[source for source, _ in pairs],
         )
     if pairs and not quiet:
         _say_cost(models[0], output, pairs)
@@ -202,7 +208,10 @@ def _say_cost(model: Path, output: Path, pairs: list[tuple[str, str]]) -> None:
     from dragoman.interop.imports import import_model
     from dragoman.translation.translator import Translator
 
-    with tempfile.TemporaryDirectory(prefix="dragoman-") as temporary, waiting("measuring the cost", shown=True):
+    with (
+        tempfile.TemporaryDirectory(prefix="dragoman-") as temporary,
+        waiting("measuring the cost", shown=True),
+    ):
         import_model(str(output), Path(temporary, "back"), verified=False)
         bleu = [
             evaluate(Translator.load(place), pairs, beam=1, metrics=("bleu",), bootstrap=0).scores.bleu.value

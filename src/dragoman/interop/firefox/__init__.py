@@ -1,6 +1,6 @@
 """The models of Firefox Translations, in and out: 8-bit weights of Marian's, their shortlist and vocabulary.
 
-fxtranslate, bergamot, translateLocally and Firefox load them. `files.py` of Marian says which files there are.
+fxtranslate, bergamot, translateLocally and Firefox load them. Marian's `files.py` lists the files.
 """
 
 from dragoman.interop.firefox.program import Fxtranslate as Program

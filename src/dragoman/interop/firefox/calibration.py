@@ -10,7 +10,7 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean, pstdev
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor, nn
 
@@ -29,8 +29,7 @@ def input_multipliers(bundle: Bundle, lines: Sequence[str]) -> dict[str, float]:
 
     A matrix of which they used nothing has none.
     """
-    config = bundle.model.config
-    assert isinstance(config, Config)  # `unsupported` refuses other models
+    config = cast(Config, bundle.model.config)  # `unsupported` refuses other models
     greatest: dict[tuple[str, int], list[float]] = defaultdict(list)
 
     def watch(name: str, module: nn.Module) -> Any:
@@ -42,10 +41,15 @@ def input_multipliers(bundle: Bundle, lines: Sequence[str]) -> dict[str, float]:
 
         return module.register_forward_pre_hook(hook)
 
-    hooks = [watch(name, one) for name, one in bundle.model.named_modules() if isinstance(one, nn.Linear)]  # type: ignore[attr-defined]
+    modules = cast(nn.Module, bundle.model).named_modules()
+    hooks = [watch(name, one) for name, one in modules if isinstance(one, nn.Linear)]
     try:
         requests = [
-            Request(source=source, how=replace(bundle.generation, size=1, n_best=1), max_tokens=2 * len(source) + 10)
+            Request(
+                source=source,
+                how=replace(bundle.generation, size=1, n_best=1),
+                max_tokens=2 * len(source) + 10,
+            )
             for source in bundle.tokenizer.encode_source(list(lines))
         ]
         deque(PyTorchEngine(bundle.model).search(requests), maxlen=0)

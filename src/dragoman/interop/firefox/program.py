@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
 from pathlib import Path
 
 from dragoman.base.errors import DragomanError
@@ -25,8 +26,10 @@ _CODE = """
 import json, sys, fxtranslate
 job = json.load(sys.stdin)
 bytes_of = lambda path: path and open(path, "rb").read()
-loaded = fxtranslate.Translator(bytes_of(job["model"]), *map(bytes_of, job["vocabularies"]), bytes_of(job["shortlist"]))
-json.dump({"backend": loaded.backend(), "lines": [loaded.translate(line) for line in job["lines"]]}, sys.stdout)
+files = [job["model"], *job["vocabularies"], job["shortlist"]]
+loaded = fxtranslate.Translator(*map(bytes_of, files))
+found = [loaded.translate(line) for line in job["lines"]]
+json.dump({"backend": loaded.backend(), "lines": found}, sys.stdout)
 """
 
 
@@ -51,13 +54,15 @@ class Fxtranslate:
             "shortlist": str(found.shortlist) if shortlist and found.shortlist else None,
             "lines": list(lines),
         }
-        run = subprocess.run([sys.executable, "-c", _CODE], input=json.dumps(job).encode(), capture_output=True)
+        run = subprocess.run(
+            [sys.executable, "-c", _CODE], input=json.dumps(job).encode(), capture_output=True
+        )
         if run.returncode:
             said = run.stderr.decode(errors="replace").splitlines()
-            why = next((b for a, b in zip(said, said[1:], strict=False) if "panicked" in a), f"exit {run.returncode}")
+            why = next((b for a, b in pairwise(said) if "panicked" in a), f"exit {run.returncode}")
             raise DragomanError(
                 f"{self.name} fails on {found.model}: {why}",
-                hint="it runs SSRU models with post-norm and multipliers of the inputs alone; --no-verify skips it",
+                hint="it runs only SSRU models with post-norm and multipliers; --no-verify skips it",
             )
         answer = json.loads(run.stdout)
         return answer["lines"], answer["backend"]
@@ -82,7 +87,7 @@ def verify(bundle: Bundle, folder: Path, lines: Sequence[str]) -> Agreement:
     if same < _ALIKE * len(lines):
         n = next(n for n in range(len(lines)) if ours[n].strip() != theirs[n].strip())
         raise DragomanError(
-            f"{program.name} disagrees on {len(lines) - same} of {len(lines)} translations; on that of {lines[n]!r}: "
+            f"{program.name} disagrees on {len(lines) - same} of {len(lines)} translations. Of {lines[n]!r} "
             f"dragoman has {ours[n]!r}, it has {theirs[n]!r}",
             hint="please report this model; --no-verify skips the comparison",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
@@ -27,6 +28,7 @@ from dragoman.translation.folder import shortlist
 from dragoman.translation.folder.config import SHORTLIST, write_digests
 from dragoman.translation.folder.quantised import GREATEST, is_quantised, multiplier_name, scale_name
 
+_EMBEDDINGS = (("encoder_Wemb", "Wemb"), ("decoder_Wemb", "Wemb"))
 OUTPUTS = ("Wemb", "decoder_Wemb")  # matrices that are the output layer, too
 UNNAMED = "none"  # what Marian calls the output layer's matrix when a shortlist has selected columns of it
 
@@ -38,15 +40,13 @@ def save(bundle: Bundle, folder: Path, output: Path) -> None:
     """
     found = files.find(folder)
     weights, values, matrices = files.read_model(found.model)
+    config = cast(Config, bundle.model.config)  # which Marian's reader makes
     stored = weights_of(bundle.model)
-    stored |= _integers(bundle.model.config, stored, weights, matrices, ModelOptions(values, str(found.model)))
+    stored |= _integers(config, stored, weights, matrices, ModelOptions(values, str(found.model)))
     write_folder(replace(bundle.config, quantised="int8"), bundle.tokenizer, stored, output)
     if found.shortlist is not None:
         sizes = [len(next(one for name, one in weights.items() if name in names)) for names in _EMBEDDINGS]
         _save_shortlist(bundle, found.shortlist, sizes, output)
-
-
-_EMBEDDINGS = (("encoder_Wemb", "Wemb"), ("decoder_Wemb", "Wemb"))
 
 
 def _integers(
@@ -68,7 +68,11 @@ def _integers(
         for parts in (
             {name: torch.from_numpy(one.numbers.astype(np.float32)) for name, one in matrices.items()},
             {name: torch.tensor(1 / one.multiplier).expand(shapes[name]) for name, one in matrices.items()},
-            {name: one.reshape(-1)[0].expand(shapes[name]) for name, one in multipliers.items() if one is not None},
+            {
+                name: one.reshape(-1)[0].expand(shapes[name])
+                for name, one in multipliers.items()
+                if one is not None
+            },
         )
     )
     stored = {}
@@ -80,7 +84,9 @@ def _integers(
             for part in (numbers, scales)
         )
         if float(whole.min()) < -GREATEST:
-            raise ModelError(f"{options.where}: {row.theirs[0]} has numbers below -127", hint="was it damaged?")
+            raise ModelError(
+                f"{options.where}: {row.theirs[0]} has numbers below -127", hint="was it damaged?"
+            )
         added = len(own[row.ours]) - len(whole)  # the id of the start: zeros
         stored[row.ours] = torch.cat([whole, torch.zeros(added, whole.shape[1])]).to(torch.int8)
         stored[scale_name(row.ours)] = torch.cat([scale.amax(1), scale.amax(1)[-1:].expand(added)])

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,9 +37,10 @@ _STEP = 64  # the inputs of a product: the numbers in a register of AVX-512
 _OUTPUTS = 8  # the outputs of a product come in eights
 # The shapes of Mozilla's students by width and decoder layers, and the search that bergamot is told.
 _NAMES = {(256, 2): "tiny", (384, 4): "base-memory", (512, 2): "base"}
-_SEARCH = {"beam-size": 1, "normalize": 1.0, "word-penalty": 0, "mini-batch": 64, "maxi-batch": 1000} | {
-    "maxi-batch-sort": "src", "workspace": 128, "max-length-factor": 2.0, "skip-cost": True, "alignment": "soft",
-    "gemm-precision": "int8shiftAlphaAll",
+_SEARCH: dict[str, Any] = {
+    "beam-size": 1, "normalize": 1.0, "word-penalty": 0, "mini-batch": 64, "maxi-batch": 1000,
+    "maxi-batch-sort": "src", "workspace": 128, "max-length-factor": 2.0, "skip-cost": True,
+    "alignment": "soft", "gemm-precision": "int8shiftAlphaAll",
 }  # fmt: skip
 _8BIT = re.compile(r"_W\w?$|Wemb$")  # the matrices that Marian's converter makes 8 bit
 
@@ -93,7 +95,7 @@ def write(bundle: Bundle, output: Path, *, folder: Path, lines: Sequence[str] = 
         "targetLanguage": bundle.target_language,
     }
     write_whole(output / "metadata.json", json.dumps(about, indent=2) + "\n")
-    bergamot = {
+    bergamot: dict[str, Any] = {
         "relative-paths": True,
         "models": [model],
         "vocabs": [vocabularies[0], vocabularies[-1]],
@@ -117,7 +119,8 @@ def unsupported(bundle: Bundle) -> list[str]:
         f'model.tie = "{config.tie}"': config.tie != "none" or "all, decoder",
         "an embedding that starts the decoder": not start or "zeros, by training.zero_start=true",
         **{
-            f"model.{name} = {getattr(config, name)}": getattr(config, name) % _STEP == 0 or f"a multiple of {_STEP}"
+            f"model.{name} = {getattr(config, name)}": getattr(config, name) % _STEP == 0
+            or f"a multiple of {_STEP}"
             for name in ("d_model", "d_ff")
         },
     }
@@ -165,7 +168,9 @@ def _kept(
 def _rounded(weight: np.ndarray) -> Matrix:
     """Round a matrix as Marian's converter does: one multiplier, half to even."""
     multiplier = np.float32(GREATEST) / max(np.abs(weight).max(), np.float32(1e-30))
-    multiplier = np.float32(1) / (np.float32(1) / multiplier)  # survives an import, which keeps the reciprocal
+    multiplier = np.float32(1) / (
+        np.float32(1) / multiplier
+    )  # survives an import, which keeps the reciprocal
     numbers = np.clip(np.rint(weight * multiplier), -GREATEST, GREATEST)
     return Matrix(numbers.astype(np.int8), multiplier)
 

@@ -1,14 +1,14 @@
 """Marian's binary files, `.bin`: float32, or 8 bit as browsermt's Marian writes it for intgemm (`intgemm8`).
 
     uint64   version, 1
-    uint64   number of items; for each of them a header: uint64 length of its name, type, number of dimensions,
-             bytes of its content
+    uint64   number of items
+    uint64   for each item: length of its name, type, number of dimensions, bytes of its content
              the names, each with a final NUL; then the dimensions of all items, int32
     uint64   bytes up to the next multiple of 256; after them the contents, each padded to 256 bytes
 
-An 8-bit matrix is stored output by output, unless its name has `Wemb`; its shape is the one before. Its float32
-multiplier q follows: the weight is the number / q. Read in marian-dev: src/common/binary.cpp, src/common/types.h
-and src/tensors/cpu/expression_graph_packable.h, commit 2781d735 of browsermt.
+An 8-bit matrix is stored output by output, unless its name has `Wemb`; its shape stays [inputs, outputs].
+Its float32 multiplier q follows: the weight is the number / q. Read in marian-dev: src/common/binary.cpp,
+src/common/types.h and src/tensors/cpu/expression_graph_packable.h, commit 2781d735 of browsermt.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,9 @@ from dragoman.base.files import write_whole
 
 _VERSION = 1
 _INTGEMM8 = 0x4101
-_TYPES = {0x0101: np.dtype("i1"), 0x0104: np.dtype("<i4"), 0x0404: np.dtype("<f4"), _INTGEMM8: np.dtype("i1")}
+_TYPES: dict[int, np.dtype[Any]] = {
+    0x0101: np.dtype("i1"), 0x0104: np.dtype("<i4"), 0x0404: np.dtype("<f4"), _INTGEMM8: np.dtype("i1")
+}  # fmt: skip
 _NAMES = {0x4102: "intgemm16", 0x0402: "float16", 0x0802: "packed16"} | {
     kind: f"packed8{name}" for kind, name in ((0x1801, "avx2"), (0x2801, "avx512"))
 }
@@ -37,7 +40,7 @@ _WHOLE = "was it copied whole? download it again"
 
 @dataclass(frozen=True)
 class Matrix:
-    """An 8-bit matrix [rows, columns] in its own order, not that of the file; the weight is numbers / multiplier."""
+    """An 8-bit matrix [rows, columns], not in the order of the file. The weight is numbers / multiplier."""
 
     numbers: np.ndarray
     multiplier: np.float32
@@ -64,7 +67,7 @@ def read_binary(path: Path) -> dict[str, Item]:
 
 
 def has_int8(path: Path) -> bool | None:
-    """Whether a file has 8-bit matrices; None if it is not a binary model of Marian's. Reads only its beginning."""
+    """Whether a file has 8-bit matrices; None if it is not a binary model. Reads only its beginning."""
     try:
         with path.open("rb") as file:
             version, count = struct.unpack("<2Q", file.read(16))
@@ -138,7 +141,9 @@ def _item(name: str, shape: tuple[int, ...], kind: int, content: bytes) -> Item:
     if kind != _INTGEMM8:
         return array.reshape(shape)
     if len(shape) != 2 or len(content) < numbers + 4:
-        raise ValueError(f"{name} has the shape {shape} and {len(content):,} bytes, for 8-bit numbers and a multiplier")
+        raise ValueError(
+            f"{name} has the shape {shape} and {len(content):,} bytes, for 8-bit numbers and a multiplier"
+        )
     multiplier = np.frombuffer(content, "<f4", 1, numbers)[0]
     if not (np.isfinite(multiplier) and multiplier > 0):
         raise ValueError(f"{name} has the multiplier {multiplier}")

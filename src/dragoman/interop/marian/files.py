@@ -4,7 +4,8 @@
     decoder.yml      the model, its vocabularies and options of the search
     *.spm, *.yml     vocabularies: SentencePiece models, or lists of pieces
 
-Archives of OPUS-MT have lists of pieces, and also source.spm and target.spm. A Firefox model has no decoder.yml:
+Archives of OPUS-MT have lists of pieces, and also source.spm and target.spm. A Firefox model has no
+decoder.yml:
 
     model.ende.intgemm.alphas.bin             weights, 8 bit
     lex.50.50.ende.s2t.bin                    the shortlist
@@ -80,7 +81,8 @@ def find(folder: Path) -> Files:
 def read_model(path: Path) -> tuple[dict[str, Tensor], dict[str, Any], dict[str, Matrix]]:
     """Return the weights by name in float32, the options that were saved with them, and the 8-bit matrices.
 
-    The multipliers of inputs, `NAME_QuantMultA`, are among the weights. Raises ModelError if the file is damaged.
+    The multipliers of inputs, `NAME_QuantMultA`, are among the weights. Raises ModelError if the file is
+    damaged.
     """
     if path.suffix != ".bin":
         return *read_npz(path), {}
@@ -90,7 +92,9 @@ def read_model(path: Path) -> tuple[dict[str, Tensor], dict[str, Any], dict[str,
         raise ModelError(f"{path}: no options inside ({OPTIONS})", hint="is it Marian's model?")
     options = parse_mapping(text.tobytes().rstrip(b"\0"), f"{path}: {OPTIONS}")
     arrays = {name: one.weight if isinstance(one, Matrix) else one for name, one in items.items()}
-    weights = {name: torch.from_numpy(np.array(one)) for name, one in arrays.items() if "special:" not in name}
+    weights = {
+        name: torch.from_numpy(np.array(one)) for name, one in arrays.items() if "special:" not in name
+    }
     return weights, options, {name: one for name, one in items.items() if isinstance(one, Matrix)}
 
 
@@ -195,7 +199,9 @@ def read_pieces(path: Path) -> list[str]:
 def stated_languages(folder: Path) -> tuple[str, str]:
     """Return the languages that metadata.json, README.md or a name states; "und" if none does."""
     about = _about(folder)
-    if isinstance(source := about.get("sourceLanguage"), str) and isinstance(target := about.get("targetLanguage"), str):
+    if isinstance(source := about.get("sourceLanguage"), str) and isinstance(
+        target := about.get("targetLanguage"), str
+    ):
         return source, target
     for name in ("README.md", "README"):
         path = folder / name
@@ -222,7 +228,9 @@ def check_digests(folder: Path) -> None:
                 wanted.append((folder / Path(name).name.removesuffix(".gz"), one.get("expectedSha256Hash")))
     for path, digest in wanted:
         if isinstance(digest, str) and isfile(path) and sha256(path.read_bytes()).hexdigest() != digest:
-            raise ModelError(f"{path}: not the file that the folder's JSON describes (SHA-256 {digest})", hint=_WHOLE)
+            raise ModelError(
+                f"{path}: not the file that the folder's JSON describes (SHA-256 {digest})", hint=_WHOLE
+            )
 
 
 def _about(folder: Path, name: str = "metadata.json") -> dict[str, Any]:
@@ -295,7 +303,8 @@ def _model(folder: Path, settings: Path | None, decoding: dict[str, Any]) -> Pat
     if models:
         names = ", ".join(path.name for path in models)
         raise ModelError(
-            f"{folder}: several models ({names})", hint="give one of the files, or name it in decoder.yml, under models"
+            f"{folder}: several models ({names})",
+            hint="give one of the files, or name it in decoder.yml, under models",
         )
     raise ModelError(f"{folder}: no model (*.npz, *.bin)", hint="is it the folder of a Marian model?")
 

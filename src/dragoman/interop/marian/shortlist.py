@@ -26,8 +26,8 @@ _WHOLE = "was it copied whole? download it again"
 def read_binary_shortlist(path: Path, *, sources: int, targets: int) -> tuple[int, list[np.ndarray]]:
     """Return how many of the first target ids are always allowed, and the translations of each source token.
 
-    `sources` and `targets` are the sizes of the vocabularies. Raises ModelError if the file is damaged or does
-    not fit them.
+    `sources` and `targets` are the sizes of the vocabularies. Raises ModelError if the file is damaged or
+    does not fit them.
     """
     try:
         data = path.read_bytes()

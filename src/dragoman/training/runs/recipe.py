@@ -174,7 +174,8 @@ class Recipe(Options):
 
     title: Annotated[str, Option("Title of the model card.")] = ""
     preset: Annotated[
-        Literal["tiny", "small", "base", "big"] | None, Option("Preset that the other options change.")
+        Literal["tiny", "small", "tiny11", "base", "big"] | None,
+        Option("Preset that the other options change."),
     ] = None
     seed: Annotated[int, Option("Seed of all random choices.", at_least=0, at_most=2**63 - 1)] = 1
     data: DataConfig = DataConfig()
@@ -302,6 +303,33 @@ PRESETS: dict[str, dict[str, Any]] = {
             "validate_every": 500,
             "patience": 10,
         },
+    },
+    # The smallest student of browsermt (tiny11) and of Firefox, and what their format holds.
+    "tiny11": {
+        "tokenizer": {"kind": "unigram", "vocab_size": 32_000},
+        "model": {
+            "architecture": "ssru",
+            "d_model": 256,
+            "d_ff": 1536,
+            "heads": 8,
+            "encoder_layers": 6,
+            "decoder_layers": 2,
+            "norm_epsilon": 1e-6,
+            "positions": "sinusoidal-t2t",
+            "attention_bias": True,
+            "output_bias": True,
+        },
+        "training": {
+            "batch_tokens": 8192,
+            "schedule": "inverse-sqrt",
+            "learning_rate": 0.0005,
+            "warmup": 4000,
+            "clip": 1.0,
+            "zero_start": True,
+            "max_updates": 100_000,
+            "validate_every": 1000,
+        },
+        "generation": {"size": 1},
     },
     "base": {
         "tokenizer": {"vocab_size": 37_000},
