@@ -22,7 +22,7 @@ int main(int count, char **words) {
     if (!library) return fprintf(stderr, "cannot load the library\n"), 2;
     const void *(*find)(const char *, const char **) = (void *)FIND(library, "dragoman_kernels_find");
     const char *(*chosen)(const char **) = (void *)FIND(library, "dragoman_kernels_chosen");
-    void *(*pack)(int, int, const void *, const float *, int64_t, int64_t, const float *) =
+    void *(*pack)(int, int, const void *, const float *, int64_t, int64_t, const float *, float) =
         (void *)FIND(library, "dragoman_kernels_pack");
     int64_t (*product)(const void *, const void *, const float *, int64_t, int64_t, int64_t, int64_t, float *, int64_t) =
         (void *)FIND(library, "dragoman_kernels_product");
@@ -38,7 +38,7 @@ int main(int count, char **words) {
     if (!level) return fprintf(stderr, "%s\n", message), 4;
     const double allowed[] = {1e-4, 0.2, 0.5};  // float32, bfloat16, int8
     for (int type = 0; type < 3; type++) {
-        void *packed = pack(type, 0, w, NULL, OUTPUTS, INPUTS, NULL);
+        void *packed = pack(type, 0, w, NULL, OUTPUTS, INPUTS, NULL, 0);
         product(level, packed, x, INPUTS, ROWS, 0, -1, out, WIDE);
         for (int r = 0; r < ROWS; r++)
             for (int o = 0; o < OUTPUTS; o++) {

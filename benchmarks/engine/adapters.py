@@ -164,7 +164,7 @@ def beside(config: TransformerConfig, dtype: str, rank: int) -> float:
     loops.dragoman_kernels_find.restype = c_void_p
     loops.dragoman_kernels_pack.restype = c_void_p
     loops.dragoman_kernels_pack.argtypes = [
-        c_int, c_int, c_void_p, c_void_p, c_int64, c_int64, c_void_p,
+        c_int, c_int, c_void_p, c_void_p, c_int64, c_int64, c_void_p, ctypes.c_float,
     ]  # fmt: skip
     timed = loops.dragoman_kernels_time_product
     timed.restype, timed.argtypes = c_double, [c_void_p, c_void_p, c_int64, c_int64]
@@ -173,7 +173,7 @@ def beside(config: TransformerConfig, dtype: str, rank: int) -> float:
     def seconds(kind: str, outputs: int, inputs: int) -> float:
         numbers = (ctypes.c_float * (outputs * inputs))(*([0.5] * (outputs * inputs)))
         packed = loops.dragoman_kernels_pack(
-            TYPES.index(kind), 0, ctypes.addressof(numbers), None, outputs, inputs, None
+            TYPES.index(kind), 0, ctypes.addressof(numbers), None, outputs, inputs, None, 0.0
         )
         return min(timed(level, packed, ROWS, 200) for _ in range(5))
 

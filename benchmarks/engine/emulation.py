@@ -175,8 +175,10 @@ class EmulatedEngine:
         for one in weights:
             data = self.emulated.place(one.data, one.rows * one.columns * _BYTES[library._STORED[one.stored]])
             scale = self.emulated.place(one.scale, 4 * one.rows) if one.scale else 0
+            multipliers = self.emulated.place(one.multipliers, 4 * one.blocks) if one.multipliers else 0
             name = self.emulated.store(one.name + b"\0")
-            table += struct.pack("<QQQqqi4x", name, data, scale, one.rows, one.columns, one.stored)
+            size = one.rows, one.columns, one.stored, one.blocks
+            table += struct.pack("<QQQQqqii", name, data, scale, multipliers, *size)
         place = self.emulated.store(table)
         # Not mapped: the pages must stay.
         return self.emulated.call("dragoman_open", shape, place, count, dtype, 0, *arguments) or None

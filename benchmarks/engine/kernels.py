@@ -16,7 +16,7 @@ import ctypes
 import itertools
 import statistics
 import time
-from ctypes import c_char_p, c_double, c_int, c_int64, c_void_p
+from ctypes import c_char_p, c_double, c_float, c_int, c_int64, c_void_p
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class Loops:
         self.find.restype, self.find.argtypes = c_void_p, [c_char_p, c_void_p]
         self.pack = library.dragoman_kernels_pack
         self.pack.restype = c_void_p
-        self.pack.argtypes = [c_int, c_int, c_void_p, c_void_p, c_int64, c_int64, c_void_p]
+        self.pack.argtypes = [c_int, c_int, c_void_p, c_void_p, c_int64, c_int64, c_void_p, c_float]
         self.product = library.dragoman_kernels_time_product
         self.product.restype, self.product.argtypes = c_double, [c_void_p, c_void_p, c_int64, c_int64]
         self.reading = library.dragoman_kernels_time_reading
@@ -91,7 +91,7 @@ def main() -> None:
 def pack(loops: Loops, kind: str, shape: tuple[int, int]) -> int:
     """The packed weights, which the process keeps."""
     w = np.random.default_rng(0).standard_normal(shape[::-1], dtype=np.float32)
-    packed: int = loops.pack(TYPES.index(kind), 0, w.ctypes.data, None, *w.shape, None)
+    packed: int = loops.pack(TYPES.index(kind), 0, w.ctypes.data, None, *w.shape, None, 0.0)
     return packed
 
 

@@ -15,9 +15,9 @@ using namespace dragoman;
 struct NamedWeight {
     const char* name;
     const void* data;
-    const float* scale;
+    const float *scale, *multipliers;
     int64_t rows, columns;
-    int32_t stored;
+    int32_t stored, blocks;
 };
 struct Collected {
     int64_t answers;
@@ -53,7 +53,8 @@ struct One {
     int64_t rows, columns;
     int32_t stored = 0;
     std::vector<char> data;
-    std::vector<char> scale;
+    std::vector<char> scale, multipliers;
+    int32_t blocks = 0;
     size_t skip = 0;  // bytes before the data, which is aligned to nothing
 };
 using Many = std::vector<One>;
@@ -61,7 +62,7 @@ using Many = std::vector<One>;
 // The weights that a model of this shape has.
 Many needed(const Shape& s) {
     Many all;
-    const auto add = [&](const std::string& name, int64_t rows, int64_t columns = 1) { all.push_back({name, rows, columns, 0, {}, {}, 0}); };
+    const auto add = [&](const std::string& name, int64_t rows, int64_t columns = 1) { all.push_back({name, rows, columns, 0, {}, {}, {}, 0, 0}); };
     const int64_t width = s.width, gates = s.activation == 4 ? 2 : 1;
     const auto linear = [&](const std::string& name, int64_t rows, int64_t columns, bool biased) {
         add(name + ".weight", rows, columns);
@@ -124,11 +125,17 @@ void fill(One& one, Bytes& bytes, uint32_t& random) {
         if (one.stored == 2 || one.stored == 3) std::memcpy(&one.data[i], &half, 2);
         if (one.stored == 4) one.data[i] = char(bits >> 8);
     }
-    one.scale.clear();
+    one.scale.clear(), one.multipliers.clear(), one.blocks = 0;
     if (one.stored != 4 || !holds) return;
     const float scale = bytes.one_in(32) ? bytes.raw<float>() : 0.01f;
     one.scale.assign(size_t(one.rows) * 4 + one.skip % 4, 0);
     for (size_t i = one.skip % 4; i < one.scale.size(); i += 4) std::memcpy(&one.scale[i], &scale, 4);
+    if (!bytes.one_in(4)) return;
+    const float multiplier = bytes.one_in(8) ? bytes.raw<float>() : 20.0f;
+    one.blocks = bytes.one_in(8) ? int32_t(bytes.odd()) : one.rows % 3 ? 1 : 3;
+    one.multipliers.assign(size_t(one.blocks > 0 && one.blocks <= one.rows ? one.blocks : 1) * 4 + one.skip % 4, 0);
+    for (size_t i = one.skip % 4; i < one.multipliers.size(); i += 4) std::memcpy(&one.multipliers[i], &multiplier, 4);
+    if (bytes.one_in(8)) std::memset(&one.multipliers[one.skip % 4], 1, 4);
 }
 
 // Spoil some weights, then give all their numbers.
@@ -161,8 +168,9 @@ std::vector<NamedWeight> table(const Many& all) {
     std::vector<NamedWeight> out;
     for (const One& one : all)
         out.push_back({one.name.c_str(), one.data.data() + one.skip,
-                       one.scale.empty() ? nullptr : reinterpret_cast<const float*>(one.scale.data() + one.skip % 4), one.rows,
-                       one.columns, one.stored});
+                       one.scale.empty() ? nullptr : reinterpret_cast<const float*>(one.scale.data() + one.skip % 4),
+                       one.multipliers.empty() ? nullptr : reinterpret_cast<const float*>(one.multipliers.data() + one.skip % 4),
+                       one.rows, one.columns, one.stored, one.blocks});
     return out;
 }
 
@@ -314,8 +322,8 @@ Many adapter_of(const Many& weights, Bytes& bytes) {
             continue;
         if (!parts.empty() && bytes.one_in(2)) continue;
         const int64_t rank = 1 + bytes.upto(1), blocks = one.rows > one.columns && one.rows % one.columns == 0 && bytes.one_in(2) ? 3 : 1;
-        parts.push_back({name + ".lora.down", rank * blocks, one.columns, 0, {}, {}, 0});
-        parts.push_back({name + ".lora.up", one.rows, rank, 0, {}, {}, 0});
+        parts.push_back({name + ".lora.down", rank * blocks, one.columns, 0, {}, {}, {}, 0, 0});
+        parts.push_back({name + ".lora.up", one.rows, rank, 0, {}, {}, {}, 0, 0});
     }
     return parts;
 }

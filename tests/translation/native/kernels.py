@@ -28,7 +28,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "find": (c_void_p, [c_char_p, c_void_p]),
     "chosen": (c_char_p, [c_void_p]),
-    "pack": (c_void_p, [c_int, c_int, c_void_p, c_void_p, c_int64, c_int64, c_void_p]),
+    "pack": (c_void_p, [c_int, c_int, c_void_p, c_void_p, c_int64, c_int64, c_void_p, c_float]),
     "free": (None, [c_void_p]),
     "read_rounded": (None, [c_int, c_int, c_void_p, c_void_p, c_int64, c_int64, c_int64, c_void_p]),
     "product": (
@@ -131,16 +131,23 @@ class Stored:
 
 
 class Linear:
-    """Packed weights."""
+    """Packed weights, perhaps with a multiplier of their inputs."""
 
-    def __init__(self, loops: Loops, kind: str, weights: Stored | Array, bias: Array | None = None) -> None:
+    def __init__(
+        self,
+        loops: Loops,
+        kind: str,
+        weights: Stored | Array,
+        bias: Array | None = None,
+        multiplier: float = 0.0,
+    ) -> None:
         if not isinstance(weights, Stored):
             weights = Stored(stored="float32", data=np.ascontiguousarray(weights, np.float32))
         self.loops, self.outputs, self.inputs = loops, *weights.data.shape
         self.padded = math.ceil(self.outputs / PANEL) * PANEL
         self.packed = loops.pack(
             TYPES.index(kind), STORED.index(weights.stored), weights.data, weights.scale,
-            self.outputs, self.inputs, bias,
+            self.outputs, self.inputs, bias, multiplier,
         )  # fmt: skip
 
     def __del__(self) -> None:

@@ -48,7 +48,7 @@ void take(Array<float>& x) {
         if (std::isfinite(x.data()[i])) total += x.data()[i];
 }
 
-void products(const Kernels& kernels, bool spoil) {
+void products(const Kernels& kernels, bool spoil, float multiplier) {
     for (Type type : {Type::float32, Type::bfloat16, Type::int8})
         for (int64_t inputs : SIZES)
             for (int64_t outputs : {1, 17, 64, 90}) {
@@ -57,14 +57,14 @@ void products(const Kernels& kernels, bool spoil) {
                 const Weights w{Stored::float32, outputs, inputs, weights.data(), nullptr};
                 const Weights b{Stored::float32, outputs, 1, bias.data(), nullptr};
                 const Linear linear(type, w, 0, outputs, inputs % 2 ? &b : nullptr), copy = linear;
-                const Packed& packed = copy.packed();
+                Packed packed = copy.packed();
+                packed.multiplier = multiplier;
                 for (int64_t rows : {1, 2, 3, 6, 11, 13, 15, 16, 17, 33, 70}) {
                     const int64_t size = type == Type::float32 ? 4 : type == Type::bfloat16 ? 2 : 1;
                     Array<float> x(rows * inputs), scales(rows), out(rows * packed.panels * PANEL);
                     if (spoil) x.data()[inputs / 2] = -std::numeric_limits<float>::infinity();
                     Array<char> buffer(rows * packed.depth * 4);
-                    const Input input = kernels.prepare(type, x.data(), inputs, rows, inputs, packed.depth,
-                                                        buffer.data(), scales.data());
+                    const Input input = kernels.prepare(packed, x.data(), inputs, rows, buffer.data(), scales.data());
                     kernels.product(packed, input, rows, 0, packed.panels, out.data(), packed.panels * PANEL);
                     take(out);
                     Array<float> part(rows * PANEL);
@@ -139,8 +139,10 @@ int main(int, char** arguments) {
     const char* message = nullptr;
     const Kernels* kernels = find_kernels(arguments[1], &message);
     if (!kernels) return std::puts(message), 0;
-    products(*kernels, false);
-    products(*kernels, true);
+    for (float multiplier : {0.0f, 90.0f}) {
+        products(*kernels, false, multiplier);
+        products(*kernels, true, multiplier);
+    }
     rows(*kernels);
     attention(*kernels);
     logits(*kernels);

@@ -54,15 +54,16 @@ def test_no_level_has_instructions_that_the_processor_lacks(program: list[str], 
     emulated.close()
 
 
-def test_int8_products_are_equal_to_those_of_this_machine(arm: Emulated) -> None:
+@pytest.mark.parametrize("multiplier", [0.0, 60.0])
+def test_int8_products_are_equal_to_those_of_this_machine(arm: Emulated, multiplier: float) -> None:
     random = np.random.default_rng(1)
     w, bias = random.standard_normal((90, 500), np.float32), random.standard_normal(90, np.float32)
     x = random.standard_normal((37, 500), np.float32)
     here, there = Loops(Here(build.library())), Loops(arm)
-    wanted = here.level("portable").product(Linear(here, "int8", w, bias), x)
+    wanted = here.level("portable").product(Linear(here, "int8", w, bias, multiplier), x)
 
     for name in ("portable", *LEVELS):
-        got = there.level(name).product(Linear(there, "int8", w, bias), x)
+        got = there.level(name).product(Linear(there, "int8", w, bias, multiplier), x)
         np.testing.assert_array_equal(got, wanted)
 
 

@@ -123,11 +123,11 @@ def test_product_of_some_panels(level: Level, kind: str) -> None:
             np.testing.assert_array_equal(part, whole[:, first * 16 : last * 16])
 
 
-@pytest.mark.parametrize("kind", TYPES)
-def test_a_row_never_depends_on_the_others(level: Level, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "multiplier"), [*((kind, 0.0) for kind in TYPES), ("int8", 40.0)])
+def test_a_row_never_depends_on_the_others(level: Level, kind: str, multiplier: float) -> None:
     """Bit for bit, for any number of rows and any place."""
     random = np.random.default_rng(3)
-    linear = Linear(level.loops, kind, normal(200, 96, seed=1), normal(200, seed=2))
+    linear = Linear(level.loops, kind, normal(200, 96, seed=1), normal(200, seed=2), multiplier)
     x = normal(130, 96, seed=4) * np.exp(normal(130, 1, seed=5))
     alone = np.concatenate([level.product(linear, row[None]) for row in x])
     for count in (*range(2, 40), 64, 100, 130):
@@ -135,8 +135,9 @@ def test_a_row_never_depends_on_the_others(level: Level, kind: str) -> None:
         np.testing.assert_array_equal(level.product(linear, x[chosen]), alone[chosen])
 
 
-def test_int8_is_equal_on_all_instruction_sets(loops: Loops) -> None:
-    linear = Linear(loops, "int8", normal(90, 500, seed=1), normal(90, seed=2))
+@pytest.mark.parametrize("multiplier", [0.0, 40.0])
+def test_int8_is_equal_on_all_instruction_sets(loops: Loops, multiplier: float) -> None:
+    linear = Linear(loops, "int8", normal(90, 500, seed=1), normal(90, seed=2), multiplier)
     x = normal(37, 500, seed=3) * np.exp(3 * normal(37, 1, seed=4))
     x[5], x[6] = 0, 1e-40
     results = [table.product(linear, x) for name in LEVELS if not isinstance(table := loops.level(name), str)]
@@ -159,6 +160,36 @@ def test_int8_is_exact(level: Level, inputs: int) -> None:
         np.testing.assert_array_equal(level.product(linear, x[:rows]), wanted[:rows])
 
 
+@pytest.mark.parametrize("multiplier", [16.0, 12.7, 1e-3, 1e30])
+@pytest.mark.parametrize(("inputs", "outputs"), [(1, 1), (5, 17), (64, 16), (100, 150), (515, 49)])
+def test_product_with_a_multiplier(level: Level, inputs: int, outputs: int, multiplier: float) -> None:
+    """To the last bit: round(x * multiplier), clipped, times the numbers of the file."""
+    weights, _ = stored_as("int8", normal(outputs, inputs, seed=1))
+    bias, factor = normal(outputs, seed=2), np.float32(multiplier)
+    linear = Linear(level.loops, "int8", weights, bias, multiplier)
+    random = np.random.default_rng(3)
+    for rows in ROWS:
+        integers = random.integers(-300, 300, (rows, inputs + 3)) / 2  # ties, and beyond 127
+        x = (integers / factor).astype(np.float32)[:, :inputs]
+        x[0, :1], x[-1, -1:] = 3e38, -3e38
+        with np.errstate(over="ignore"):
+            x8 = np.clip(np.rint(x * factor), -127, 127).astype(np.int64)
+        assert weights.scale is not None
+        sums = (x8 @ weights.data.T.astype(np.int64)).astype(np.float32)
+        wanted = sums * (np.float32(1) / factor * weights.scale.T) + bias
+
+        np.testing.assert_array_equal(level.product(linear, x, gap=5), wanted)
+
+
+def test_only_int8_has_a_multiplier(level: Level) -> None:
+    weights, _ = stored_as("int8", normal(40, 70, seed=1))
+    x = normal(20, 70, seed=2)
+    for kind in TYPES:
+        fixed, free = (Linear(level.loops, kind, weights, None, multiplier) for multiplier in (3.0, 0.0))
+        same = np.array_equal(level.product(fixed, x), level.product(free, x))
+        assert same == (kind != "int8")
+
+
 @pytest.mark.thorough
 def test_avx_vnni_with_the_instruction_emulated(tmp_path: Path) -> None:
     """The products of this instruction set on any processor with AVX2, the instruction computed in C++."""
@@ -177,11 +208,14 @@ def test_avx_vnni_with_the_instruction_emulated(tmp_path: Path) -> None:
     test_int8_is_exact(emulated, 516)
     test_int8_is_exact(emulated, 2048)
     test_extreme_int8_weights(emulated)
-    test_a_row_never_depends_on_the_others(emulated, "int8")
+    for multiplier in (0.0, 40.0):
+        test_a_row_never_depends_on_the_others(emulated, "int8", multiplier)
+        test_int8_is_equal_on_all_instruction_sets(emulated.loops, multiplier)
     for kind in TYPES:
         test_product(emulated, kind, 100, 150)
-        test_product_of_bad_numbers(emulated, kind, 0x7FC00000)
-    test_int8_is_equal_on_all_instruction_sets(emulated.loops)
+        test_product_of_bad_numbers(emulated, kind, 0.0, 0x7FC00000)
+    test_product_of_bad_numbers(emulated, "int8", 40.0, 0x7FC00000)
+    test_product_with_a_multiplier(emulated, 515, 49, 12.7)
 
 
 @pytest.mark.thorough
@@ -210,20 +244,20 @@ def test_float32_of_avx512_is_the_same_with_and_without_amx(here: Loops) -> None
     np.testing.assert_array_equal(amx.product(linear, x), avx512.product(linear, x))
 
 
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("bits", [0x7FC00000, 0x7FFFFFFF, 0x7F800000])
-def test_product_of_bad_numbers(level: Level, kind: str, bits: int) -> None:
+@pytest.mark.parametrize(("kind", "multiplier"), [*((kind, 0.0) for kind in TYPES), ("int8", 40.0)])
+@pytest.mark.parametrize("bits", [0x7FC00000, 0x7FFFFFFF, 0x7F800000, 0xFF800000])
+def test_product_of_bad_numbers(level: Level, kind: str, multiplier: float, bits: int) -> None:
     """NaN and infinity spoil their row, or their output, and nothing else."""
     bad = np.array(bits, np.uint32).view(np.float32)
     w = normal(40, 70, seed=1)
-    linear, x = Linear(level.loops, kind, w), normal(20, 70, seed=2)
+    linear, x = Linear(level.loops, kind, w, None, multiplier), normal(20, 70, seed=2)
     wanted = level.product(linear, x)
     x[3, 69] = bad
     got = level.product(linear, x)
     assert not np.isfinite(got[3]).any()
     np.testing.assert_array_equal(np.delete(got, 3, 0), np.delete(wanted, 3, 0))
     x[3, 69], w[33, 2] = 0, bad
-    got = level.product(Linear(level.loops, kind, w), x)
+    got = level.product(Linear(level.loops, kind, w, None, multiplier), x)
     assert not np.isfinite(got[:, 33]).any()
     assert np.isfinite(np.delete(got, 33, 1)).all()
 

@@ -38,7 +38,7 @@ from dragoman.translation.folder.config import (
 from dragoman.translation.folder.digest import check_digest
 from dragoman.translation.folder.fit import misfits
 from dragoman.translation.folder.header import Outline, read_header
-from dragoman.translation.folder.quantised import dequantised, holds_int8, scale_faults
+from dragoman.translation.folder.quantised import dequantised, holds_int8, is_multiplier, scale_faults
 from dragoman.translation.folder.risk import read_risk
 from dragoman.translation.folder.shortlist import read_shortlist
 from dragoman.translation.search.options import Beam
@@ -165,7 +165,7 @@ def _fit(config: FolderConfig | None, header: Mapping[str, Outline] | None, path
         faults = scale_faults(header)
         if (config.quantised is None) == holds_int8(header):
             faults.append("config.json and the weights differ in whether the model is quantised")
-        yield _outcome("int8 matrices", faults, "each has its scales")
+        yield _outcome("int8 matrices", faults, "each has what belongs to it")
         if faults:
             return
     weights = dequantised(header, path)
@@ -181,7 +181,10 @@ def _fit(config: FolderConfig | None, header: Mapping[str, Outline] | None, path
 
 
 def _finite(header: Mapping[str, Outline] | None, path: Path) -> Check:
-    """Check that no weight in a file is NaN or infinite. Without a header, the check is skipped."""
+    """Check that no weight in a file is NaN or infinite, and that multipliers are above 0.
+
+    Without a header, the check is skipped.
+    """
     name = "values of weights"
     if header is None:
         return _skipped(name, "the weights")
@@ -192,9 +195,16 @@ def _finite(header: Mapping[str, Outline] | None, path: Path) -> Check:
                 for key, outline in header.items()
                 if outline.floating and not_finite({key: file.get_tensor(key)})
             ]
+            low = [
+                key
+                for key, outline in header.items()
+                if outline.floating and is_multiplier(key) and bool((file.get_tensor(key) <= 0).any())
+            ]
     except (OSError, SafetensorError) as error:
         return Check(name=name, status="fault", text=f"cannot be read ({error})")
-    return _outcome(name, [f"NaN or infinite in {listing(bad)}"] if bad else [], "all are finite")
+    faults = [f"NaN or infinite in {listing(bad)}"] if bad else []
+    faults += [f"not above 0: {listing(low)}"] if low else []
+    return _outcome(name, faults, "all are finite")
 
 
 def check_adapter_folder(folder: Path) -> list[Check]:

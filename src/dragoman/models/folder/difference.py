@@ -17,7 +17,7 @@ from dragoman.models.folder.weights import dequantise
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.folder.config import WEIGHTS, FolderConfig, read_config, read_json
 from dragoman.translation.folder.header import Outline, read_header
-from dragoman.translation.folder.quantised import dequantised, scale_name
+from dragoman.translation.folder.quantised import dequantised, is_multiplier, scale_name
 
 _BLOCK = 1_000_000  # numbers that are compared at once, in float64
 
@@ -111,9 +111,10 @@ def _about_tokenizer(folder: Path, tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def _matrices(path: Path) -> dict[str, Outline]:
-    """Return the weights in a file in their own type, without the scales of int8 matrices."""
+    """Return the weights in a file in their own type, and multipliers, without scales of int8 matrices."""
     header = read_header(path)
-    return {name: header[name] for name in dequantised(header, path)}
+    weights = dequantised(header, path)
+    return {name: one for name, one in header.items() if name in weights or is_multiplier(name)}
 
 
 def _numbers(file: Any, name: str, path: Path) -> Tensor:

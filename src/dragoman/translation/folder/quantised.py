@@ -4,6 +4,10 @@ A matrix `NAME` of shape [rows, columns] is stored as int8 numbers from -127 to 
 `NAME.scale`, float32 [rows]: one scale for each output of a layer, or each entry of an embedding. The weight
 is the number times the scale of its row (Wu et al. 2020, "Integer Quantization for Deep Learning
 Inference", section 3). All other weights stay float32.
+
+There may also be `NAME.input_multiplier`, float32 of as many numbers as the rows have equal blocks, mostly
+one: by what the product of a block multiplies its inputs before it rounds them to nearest even and clips them
+to -127 .. 127. Without it, each row of inputs has a scale of its own: its greatest absolute value / 127.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from dragoman.translation.folder.header import Outline
 Quantised = Literal["int8"]
 ARCHITECTURES = ("transformer", "ssru")  # known to translate well with int8 products
 GREATEST = 127  # symmetric: -128 is never written
-_SCALE = ".scale"
+_SCALE, _MULTIPLIER = _BESIDE = (".scale", ".input_multiplier")  # end the names of what a matrix has
 # The layers and embeddings whose matrix is stored as int8. Tables of positions and norms are not.
 _QUANTISED = {
     *("source_embedding", "target_embedding", "logits"),
@@ -34,8 +38,13 @@ def scale_name(name: str) -> str:
 
 
 def multiplier_name(name: str) -> str:
-    """The name under which the multipliers of a matrix's inputs are stored."""
-    return name + ".input_multiplier"
+    """The name under which the multiplier of the inputs of a matrix is stored."""
+    return name + _MULTIPLIER
+
+
+def is_multiplier(name: str) -> bool:
+    """Whether this is the name of a multiplier of inputs."""
+    return name.endswith(_MULTIPLIER)
 
 
 def is_quantised(name: str) -> bool:
@@ -45,8 +54,8 @@ def is_quantised(name: str) -> bool:
 
 
 def holds_int8(header: Mapping[str, Outline]) -> bool:
-    """Whether a file has int8 numbers or their scales."""
-    return any(outline.dtype == "int8" or name.endswith(_SCALE) for name, outline in header.items())
+    """Whether a file has int8 numbers, or scales or multipliers of such numbers."""
+    return any(outline.dtype == "int8" or name.endswith(_BESIDE) for name, outline in header.items())
 
 
 def bytes_in_memory(header: Mapping[str, Outline], dtype: str) -> int:
@@ -59,13 +68,13 @@ def bytes_in_memory(header: Mapping[str, Outline], dtype: str) -> int:
     for name, outline in header.items():
         if is_quantised(name):
             total += size * outline.count + (4 * outline.shape[0] if size == 1 else 0)
-        elif not name.endswith(_SCALE):
+        elif not name.endswith(_BESIDE):
             total += 4 * outline.count
     return total
 
 
 def dequantised(header: Mapping[str, Outline], where: Path | str) -> dict[str, Outline]:
-    """Return the weights in a file as a model has them: int8 matrices as float32, without their scales.
+    """Return the weights in a file as a model has them: int8 matrices as float32, and nothing beside them.
 
     A file without int8 numbers is returned unchanged. Raises ModelError, with all faults, if matrices and
     scales do not belong together. `where` names the file.
@@ -78,19 +87,24 @@ def dequantised(header: Mapping[str, Outline], where: Path | str) -> dict[str, O
     return {
         name: replace(outline, dtype="float32") if outline.dtype == "int8" else outline
         for name, outline in header.items()
-        if not name.endswith(_SCALE)
+        if not name.endswith(_BESIDE)
     }
 
 
 def scale_faults(header: Mapping[str, Outline]) -> list[str]:
-    """Return the faults of int8 matrices and their scales, one text each."""
+    """Return the faults of int8 matrices, their scales and multipliers, one text each."""
     faults = []
     for name, outline in header.items():
-        matrix = name.removesuffix(_SCALE)
-        if outline.dtype == "int8":
+        matrix = header.get(name.removesuffix(_SCALE).removesuffix(_MULTIPLIER))
+        if name.endswith(_BESIDE) and (matrix is None or matrix.dtype != "int8"):
+            faults.append(f"{name} is a {name.rpartition('.')[2]} without an int8 matrix")
+        elif is_multiplier(name) and matrix is not None and len(matrix.shape) == 2:
+            blocks, rows = outline.shape[0] if len(outline.shape) == 1 else 0, matrix.shape[0]
+            if outline.dtype != "float32" or not blocks or rows % blocks:
+                needed = f"float32 of a length that divides {rows}"
+                faults.append(f"{name} is {outline.dtype} of shape {outline.shape}, not {needed}")
+        elif outline.dtype == "int8":
             faults += _faults_of(name, outline, header.get(scale_name(name)))
-        elif matrix != name and (matrix not in header or header[matrix].dtype != "int8"):
-            faults.append(f"{name} is a scale without an int8 matrix")
     return faults
 
 

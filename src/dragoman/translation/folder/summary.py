@@ -23,7 +23,7 @@ from dragoman.translation.folder.config import (
     read_json,
 )
 from dragoman.translation.folder.header import Outline, read_header
-from dragoman.translation.folder.quantised import dequantised
+from dragoman.translation.folder.quantised import dequantised, is_multiplier
 
 _LONGEST_CARD = 1_000_000  # characters of a model card that are read
 _NOT_SHAPE = ("source_vocab", "target_vocab", "pad_id", "start_id", "end_id")
@@ -57,7 +57,7 @@ class Summary:
     format_version: int
     config: FolderConfig
     tokenizer: Tokenizer
-    weights: Mapping[str, Outline]  # as the model has them: int8 matrices as float32, without their scales
+    weights: Mapping[str, Outline]  # as the model has them: int8 matrices as float32
     stored: Mapping[str, Outline]  # as they are in the file
     sizes: Mapping[str, int]  # bytes of each file; of a folder, of all files in it
     card: Mapping[str, Sequence[Sequence[str]]]  # the tables of the model card by heading
@@ -66,6 +66,11 @@ class Summary:
     def parameters(self) -> int:
         """The number of parameters, tied ones once."""
         return sum(outline.count for outline in self.weights.values())
+
+    @property
+    def multipliers(self) -> int:
+        """The number of int8 matrices with a multiplier of their inputs."""
+        return sum(map(is_multiplier, self.stored))
 
     @property
     def parts(self) -> list[ModelPart]:
@@ -111,6 +116,7 @@ class Summary:
                 "tensors": len(self.stored),
                 "dtypes": _dtypes(self.stored),
                 **({"quantised": config.quantised} if config.quantised else {}),
+                **({"input_multipliers": self.multipliers} if self.multipliers else {}),
                 "bytes": self.sizes[WEIGHTS],
             },
             "files": dict(self.sizes),
@@ -131,6 +137,7 @@ class Summary:
             ["search", _listed(options_to_write(config.generation, "generation"))],
             ["weights", f"{count(len(self.stored), 'tensor')} of {' and '.join(_dtypes(self.stored))}"],
             *([["quantised", config.quantised]] if config.quantised else []),
+            *([["input multipliers", f"of {self.multipliers:,} matrices"]] if self.multipliers else []),
             ["digest", config.weights or "none: of release 0.1, or a checkpoint"],
             ["format version", str(self.format_version)],
         ]

@@ -9,8 +9,9 @@ from typing import get_args
 
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.models.shapes import Activation, SSRUConfig, Tie, TransformerConfig
+from dragoman.translation.folder.quantised import dequantised, multiplier_name, scale_name
 from dragoman.translation.native.build import library
-from dragoman.translation.native.weights import SCALE, Placed, PlacedWeights
+from dragoman.translation.native.weights import Placed, PlacedWeights
 from dragoman.translation.search.options import Average, Normalization, Stop
 
 TYPES = ("float32", "bfloat16", "int8")
@@ -49,8 +50,8 @@ class _Weight(ctypes.Structure):
     """`NamedWeight` in cpp/api.cpp."""
 
     _fields_ = [
-        ("name", c_char_p), ("data", c_void_p), ("scale", c_void_p),
-        ("rows", c_int64), ("columns", c_int64), ("stored", c_int32),
+        ("name", c_char_p), ("data", c_void_p), ("scale", c_void_p), ("multipliers", c_void_p),
+        ("rows", c_int64), ("columns", c_int64), ("stored", c_int32), ("blocks", c_int32),
     ]  # fmt: skip
 
 
@@ -170,10 +171,10 @@ def open_ensemble(engines: Sequence[int], average: Average, threads: int) -> int
 
 
 def _table(weights: PlacedWeights, where: str) -> ctypes.Array[_Weight]:
-    placed = {name: one for name, one in weights.weights.items() if not name.endswith(SCALE)}
-    return (_Weight * len(placed))(
-        *(_weight(name, one, weights.weights, where) for name, one in placed.items())
-    )
+    """Raises ModelError if int8 matrices and what belongs to them do not fit."""
+    placed = weights.weights
+    names = dequantised({name: one.outline for name, one in placed.items()}, where)
+    return (_Weight * len(names))(*(_weight(name, placed, where) for name in names))
 
 
 def _shape(config: TransformerConfig | SSRUConfig, where: str) -> _Shape:
@@ -208,22 +209,17 @@ def _shape(config: TransformerConfig | SSRUConfig, where: str) -> _Shape:
     )
 
 
-def _weight(name: str, one: Placed, weights: Mapping[str, Placed], where: str) -> _Weight:
-    """Raises ModelError for a type that holds no weights, or int8 without its scales."""
-    outline = one.outline
+def _weight(name: str, weights: Mapping[str, Placed], where: str) -> _Weight:
+    """Raises ModelError for a type that holds no weights."""
+    outline, address = weights[name]
     if outline.dtype not in _STORED or len(outline.shape) not in (1, 2):
         raise ModelError(
             f"{where}: {name} holds {outline.dtype} of shape {outline.shape}, not weights",
             hint="restore the file or train again",
         )
     rows, columns = (*outline.shape, 1)[:2]
-    scale = None
-    if outline.dtype == "int8":
-        scales = weights.get(name + SCALE)
-        if scales is None or scales.outline != type(outline)(shape=(rows,), dtype="float32"):
-            raise ModelError(
-                f"{where}: {name} is int8 without a scale for each of its {rows} rows",
-                hint="quantise the model again: dragoman model quantize",
-            )
-        scale = scales.address
-    return _Weight(name.encode(), one.address, scale, rows, columns, _STORED.index(outline.dtype))
+    scale, multiplier = weights.get(scale_name(name)), weights.get(multiplier_name(name))
+    return _Weight(
+        name.encode(), address, scale and scale.address, multiplier and multiplier.address, rows, columns,
+        _STORED.index(outline.dtype), multiplier.outline.count if multiplier else 0,
+    )  # fmt: skip

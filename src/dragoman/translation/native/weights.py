@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 from dragoman.base.errors import ModelError
 from dragoman.translation.folder.header import Outline, read_header
 
-SCALE = ".scale"  # ends the name of the scales of a weight that is stored as int8
-
 
 class Placed(NamedTuple):
     """A weight and where it is in memory."""

@@ -15,9 +15,9 @@ namespace {
 struct NamedWeight {
     const char* name;
     const void* data;
-    const float* scale;
+    const float *scale, *multipliers;
     int64_t rows, columns;
-    int32_t stored;
+    int32_t stored, blocks;
 };
 
 // The start of a request as 32-bit numbers; its lists follow in this order. Laid out by `_message` in translation/native/message.py.
@@ -44,7 +44,8 @@ NamedWeights by_name(const NamedWeight* weights, int64_t count) {
     NamedWeights named;
     for (int64_t i = 0; i < count; i++) {
         const NamedWeight& one = weights[i];
-        const Weights& kept = named[one.name] = {Stored(one.stored), one.rows, one.columns, one.data, one.scale};
+        const Weights& kept = named[one.name] = {Stored(one.stored), one.rows, one.columns, one.data, one.scale, nullptr,
+                                                  one.multipliers, one.multipliers ? one.blocks : 0};
         check(one.name, kept);
     }
     return named;

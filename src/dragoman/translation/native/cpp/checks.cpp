@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <iterator>
 
 namespace dragoman {
@@ -72,6 +73,15 @@ void check(const std::string& name, const Weights& weights) {
     const bool known = within(int64_t(weights.stored), 0, int64_t(Stored::int8));
     if (!possible || !known || !weights.data || (weights.stored == Stored::int8 && !weights.scale))
         throw Unusable("weight " + name + " has " + (!possible ? "an impossible size" : "an unknown type"));
+    if (!weights.multipliers) return;
+    if (weights.stored != Stored::int8 || !within(weights.blocks, 1, weights.rows) || weights.rows % weights.blocks)
+        throw Unusable(name + ".input_multiplier does not fit its matrix");
+    for (int64_t block = 0; block < weights.blocks; block++) {
+        float one;
+        std::memcpy(&one, reinterpret_cast<const char*>(weights.multipliers) + 4 * block, 4);  // aligned to nothing
+        if (!(one > 0 && std::isfinite(one) && std::isfinite(1 / one)))
+            throw Unusable(name + ".input_multiplier is not positive and finite");
+    }
 }
 
 void check(const Request& request, const Shape& shape) {

@@ -28,6 +28,7 @@ struct Packed {
     const float* scale = nullptr;     // int8: of each of the 16 * panels outputs
     const int32_t* sums = nullptr;    // int8: of the weights of each of the 16 * panels outputs
     const float* bias = nullptr;      // of each of the 16 * panels outputs; null for no bias
+    float multiplier = 0;             // int8: of all inputs; 0 for a scale of each row of inputs
 };
 
 // The inputs of a product, prepared by `prepare`.
@@ -40,12 +41,13 @@ struct Input {
 struct Kernels {
     const char* name;  // as the levels of processor.cpp
 
-    // Prepare M rows of K numbers for a product with weights of `type`. float32: returns x itself. bfloat16: rounds to
-    // nearest even. int8: divides each row by scale = max |x| / 127 and rounds to nearest even; a row of zeros has scale
-    // 0. Rows are padded with zeros to `depth`. `buffer` holds M * depth * 4 bytes, of which an instruction set may use
-    // all, in an order of its own; `scales` M numbers.
-    Input (*prepare)(Type type, const float* x, int64_t stride, int64_t rows, int64_t inputs, int64_t depth,
-                     void* buffer, float* scales);
+    // Prepare M rows of K numbers for a product with `w`, or with weights of the same type, size and multiplier. float32:
+    // returns x itself. bfloat16: rounds to nearest even. int8: divides each row by scale = max |x| / 127 and rounds to
+    // nearest even; a row of zeros has scale 0. With a multiplier, it multiplies by this, rounds to nearest even and clips
+    // to -127 .. 127. NaN or infinity in a row makes its scale NaN. Rows are padded with zeros to the depth of `w`.
+    // `buffer` holds M * depth * 4 bytes, of which an instruction set may use all, in an order of its own; `scales` M
+    // numbers.
+    Input (*prepare)(const Packed& w, const float* x, int64_t stride, int64_t rows, void* buffer, float* scales);
 
     // out = input * w^T + bias, for the outputs of panels first .. last - 1, which come first in each row of `out`:
     // 16 * (last - first) numbers a row.

@@ -112,13 +112,13 @@ inline void prepare_bfloat16(const float* x, int64_t inputs, int64_t depth, uint
     memset(out + inputs, 0, 2 * (depth - inputs));
 }
 
-// max |x|; NaN or infinity if the row holds any.
-inline float largest(const float* x, int64_t inputs) {
-    Int most{};
-    each(inputs, [&](int64_t i, int64_t n) {
-        Int b = bits(absolute(load_up_to(x + i, n, 0.0f)));  // as integers, NaN > infinity > numbers
-        most = b > most ? b : most;
-    });
+// The greater of |x| and `most` as integers: NaN > infinity > numbers.
+inline Int larger(Int most, Float x) {
+    Int b = bits(absolute(x));
+    return b > most ? b : most;
+}
+
+inline float largest_of(Int most) {
     int32_t largest = 0;
     for (int i = 0; i < WIDTH; i++) largest = most[i] > largest ? most[i] : largest;
     float max;
@@ -126,31 +126,54 @@ inline float largest(const float* x, int64_t inputs) {
     return max;
 }
 
-// Write the numbers as bytes, OFFSET added. Return the scale: NaN if the row holds NaN or infinity.
-inline float prepare_int8(const float* x, int64_t inputs, int64_t depth, int8_t* out) {
-    float max = largest(x, inputs);
-    if (!(max < INFINITE)) return __builtin_nanf("");  // the bytes do not matter
-    if (max < 1e-36f) max = 0.0f;                      // 127 / max would overflow
-    Float inverse = splat(max > 0.0f ? 127.0f / max : 0.0f);
-    each(inputs, [&](int64_t i, int64_t n) {
-        // Adding 1.5 * 2^23 rounds to nearest even and leaves the integer in the lowest bits.
-        Float shifted = load_up_to(x + i, n, 0.0f) * inverse + splat(12582912.0f);
-        Bytes b = __builtin_convertvector(bits(shifted) - splat_int(0x4B400000 - OFFSET), Bytes);
-        memcpy(out + i, &b, n);
-    });
-    memset(out + inputs, 0, depth - inputs);
-    return max / 127.0f;
+// max |x|; NaN or infinity if the row holds any.
+inline float largest(const float* x, int64_t inputs) {
+    Int most{};
+    each(inputs, [&](int64_t i, int64_t n) { most = larger(most, load_up_to(x + i, n, 0.0f)); });
+    return largest_of(most);
 }
 
-Input prepare(Type type, const float* x, int64_t stride, int64_t rows, int64_t inputs, int64_t depth, void* buffer,
-              float* scales) {
-    if (type == Type::float32) return {x, nullptr, stride};
+// By what to multiply a row of which `max` is the largest, and its scale.
+inline float factor_of(float max) { return max >= 1e-36f ? 127.0f / max : 0.0f; }  // for less it would overflow
+inline float scale_of(float max) { return max >= 1e-36f ? max / 127.0f : 0.0f; }
+
+// Numbers times a factor, rounded to nearest even: adding 1.5 * 2^23 leaves the integer in the lowest bits. FIXED: the
+// products may be beyond 127.
+template <bool FIXED> inline Int rounded(Float x, Float factor) {
+    Float y = x * factor;
+    if (FIXED) {
+        y = y > splat(127.0f) ? splat(127.0f) : y;
+        y = y < splat(-127.0f) ? splat(-127.0f) : y;
+    }
+    return bits(y + splat(12582912.0f)) - splat_int(0x4B400000);
+}
+
+// Write the numbers as bytes, OFFSET added. Return the scale: NaN if the row holds NaN or infinity.
+template <bool FIXED> inline float prepare_int8(const Packed& w, const float* x, int8_t* out) {
+    const float max = FIXED ? 0.0f : largest(x, w.inputs);
+    if (!(max < INFINITE)) return __builtin_nanf("");  // the bytes do not matter
+    const Float factor = splat(FIXED ? w.multiplier : factor_of(max));
+    Int most{};
+    each(w.inputs, [&](int64_t i, int64_t n) {
+        Float part = load_up_to(x + i, n, 0.0f);
+        if (FIXED) most = larger(most, part);
+        Bytes b = __builtin_convertvector(rounded<FIXED>(part, factor) + splat_int(OFFSET), Bytes);
+        memcpy(out + i, &b, n);
+    });
+    memset(out + w.inputs, 0, w.depth - w.inputs);
+    if (!FIXED) return scale_of(max);
+    return largest_of(most) < INFINITE ? 1.0f / w.multiplier : __builtin_nanf("");
+}
+
+Input prepare(const Packed& w, const float* x, int64_t stride, int64_t rows, void* buffer, float* scales) {
+    if (w.type == Type::float32) return {x, nullptr, stride};
     for (int64_t row = 0; row < rows; row++) {
         const float* from = x + row * stride;
-        if (type == Type::bfloat16) prepare_bfloat16(from, inputs, depth, (uint16_t*)buffer + row * depth);
-        else scales[row] = prepare_int8(from, inputs, depth, (int8_t*)buffer + row * depth);
+        int8_t* bytes = (int8_t*)buffer + row * w.depth;
+        if (w.type == Type::bfloat16) prepare_bfloat16(from, w.inputs, w.depth, (uint16_t*)buffer + row * w.depth);
+        else scales[row] = w.multiplier > 0 ? prepare_int8<true>(w, from, bytes) : prepare_int8<false>(w, from, bytes);
     }
-    return {buffer, scales, depth};
+    return {buffer, scales, w.depth};
 }
 
 // Rows -----------------------------------------------------------------------

@@ -32,10 +32,12 @@ EXPORT const char* dragoman_kernels_chosen(const char** message) {
     return kernels ? kernels->name : nullptr;
 }
 
-// Weights [rows, columns] in a file's type; scale for int8 only, bias (float32) may be null. Free with _free.
+// Weights [rows, columns] in a file's type; scale, and multiplier of inputs or 0, for int8 only; bias (float32) may be
+// null. Free with _free.
 EXPORT Linear* dragoman_kernels_pack(int type, int stored, const void* data, const float* scale, int64_t rows, int64_t columns,
-                              const float* bias) {
+                              const float* bias, float multiplier) {
     Weights weights{Stored(stored), rows, columns, data, scale}, added{Stored::float32, rows, 1, bias, nullptr};
+    if (multiplier > 0) weights.multipliers = &multiplier, weights.blocks = 1;
     return new Linear(Type(type), weights, 0, rows, bias ? &added : nullptr);
 }
 
@@ -55,7 +57,7 @@ EXPORT int64_t dragoman_kernels_product(const Kernels* level, const Linear* line
     void* buffer = room.data();
     size_t space = room.size();
     std::align(64, room.size() - 63, buffer, space);
-    Input input = level->prepare(w.type, x, stride, rows, w.inputs, w.depth, buffer, scales.data());
+    Input input = level->prepare(w, x, stride, rows, buffer, scales.data());
     level->product(w, input, rows, first, last < 0 ? w.panels : last, out, out_stride);
     return w.panels;
 }
@@ -73,7 +75,7 @@ EXPORT double dragoman_kernels_time_product(const Kernels* level, const Linear* 
     std::align(64, space - 63, buffer, space);
     const std::clock_t begin = std::clock();
     for (int64_t i = 0; i < repeats; i++) {
-        const Input input = level->prepare(w.type, x.data(), w.inputs, rows, w.inputs, w.depth, buffer, scales.data());
+        const Input input = level->prepare(w, x.data(), w.inputs, rows, buffer, scales.data());
         for (int64_t first = 0; first < w.panels; first += stripe) {
             const int64_t last = first + stripe < w.panels ? first + stripe : w.panels;
             level->product(w, input, rows, first, last, out.data(), stripe * PANEL);

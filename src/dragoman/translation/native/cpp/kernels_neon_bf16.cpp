@@ -35,10 +35,9 @@ struct DotTwos : DotLanes<Float> {
     }
 };
 
-Input prepare(Type type, const float* x, int64_t stride, int64_t rows, int64_t inputs, int64_t depth, void* buffer,
-              float* scales) {
-    const Input input = neon_i8mm_kernels()->prepare(type, x, stride, rows, inputs, depth, buffer, scales);
-    if (type == Type::bfloat16) pair_rows((char*)buffer, rows, 2 * depth);
+Input prepare(const Packed& w, const float* x, int64_t stride, int64_t rows, void* buffer, float* scales) {
+    const Input input = neon_i8mm_kernels()->prepare(w, x, stride, rows, buffer, scales);
+    if (w.type == Type::bfloat16) pair_rows((char*)buffer, rows, 2 * w.depth);
     return input;
 }
 

@@ -26,10 +26,9 @@ struct Matrices {
     }
 };
 
-Input prepare(Type type, const float* x, int64_t stride, int64_t rows, int64_t inputs, int64_t depth, void* buffer,
-              float* scales) {
-    const Input input = neon_dotprod_kernels()->prepare(type, x, stride, rows, inputs, depth, buffer, scales);
-    if (type == Type::int8) pair_rows((char*)buffer, rows, depth);
+Input prepare(const Packed& w, const float* x, int64_t stride, int64_t rows, void* buffer, float* scales) {
+    const Input input = neon_dotprod_kernels()->prepare(w, x, stride, rows, buffer, scales);
+    if (w.type == Type::int8) pair_rows((char*)buffer, rows, w.depth);
     return input;
 }
 

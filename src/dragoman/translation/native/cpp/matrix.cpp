@@ -181,6 +181,15 @@ void Weights::read(int64_t row, float* out) const {
     if (added) added->add(row, out);
 }
 
+float Weights::multiplier(int64_t first, int64_t count) const {
+    if (!blocks) return 0;
+    const int64_t size = rows / blocks;
+    const float found = at<float>(multipliers, first / size);
+    for (int64_t block = first / size; block <= (first + count - 1) / size; block++)
+        if (at<float>(multipliers, block) != found) return std::numeric_limits<float>::quiet_NaN();
+    return found;
+}
+
 LowRank::LowRank(const Weights& down_, const Weights& up_, double scale_)
     : rank(up_.columns),
       blocks(down_.rows / up_.columns),
@@ -231,7 +240,8 @@ Linear::Linear(Type type, const Weights& weights, int64_t first, int64_t count, 
         for (int64_t i = 0; i < count; i++) bias->read(first + i, biases + i);
     const bool integers = type == Type::int8;
     packed_ = {type, count, weights.columns, panels, depth, data, integers ? scales : nullptr, integers ? sums : nullptr,
-               bias ? biases : nullptr};
+               bias ? biases : nullptr,
+               integers && !weights.added ? weights.multiplier(first, count) : 0};
 }
 
 void read_rounded(Type type, const Weights& weights, int64_t row, float* out) {

@@ -20,9 +20,13 @@ struct Weights {
     const void* data = nullptr;
     const float* scale = nullptr;    // int8: of each row
     const LowRank* added = nullptr;  // the part of an adapter
+    const float* multipliers = nullptr;  // int8: of the inputs of the product, for each of `blocks` equal blocks of rows
+    int64_t blocks = 0;
 
     // Read a row as float32, with what is added.
     void read(int64_t row, float* out) const;
+    // The multiplier of the inputs of a product with these rows: 0 if there is none, NaN if they have different ones.
+    float multiplier(int64_t first, int64_t count) const;
 };
 
 // The part of an adapter for one matrix: scale * up down, as models/lora.py computes it. Each block of rows of the
@@ -45,7 +49,7 @@ class Linear {
     Linear() = default;
     // Pack rows first .. first + count - 1 of `weights`, and as many of `bias`, which may be null.
     // int8: scale = max |w| / 127 for each output, weights rounded to nearest even. Weights stored as int8 keep their
-    // numbers and scales, unless something is added.
+    // numbers, scales and multiplier, unless something is added.
     Linear(Type type, const Weights& weights, int64_t first, int64_t count, const Weights* bias);
     const Packed& packed() const { return packed_; }
 

@@ -1,6 +1,7 @@
 #include "model.h"
 
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <functional>
 #include <set>
@@ -73,11 +74,13 @@ class Packer {
         Weights weights = find(name + ".weight", outputs, inputs);
         const Weights* bias = biased ? &find(name + ".bias", outputs) : nullptr;
         weights.added = added_to(name, outputs, inputs);
-        pack(out, weights, bias, first, count);
+        pack(out, name, weights, bias, first, count);
     }
 
-    void pack(Linear& out, const Weights& weights, const Weights* bias, int64_t first, int64_t count) {
+    void pack(Linear& out, const std::string& name, const Weights& weights, const Weights* bias, int64_t first, int64_t count) {
         if (adapter_ && !weights.added) return;  // the base has packed it
+        if (type_ == Type::int8 && std::isnan(weights.multiplier(first, count)))
+            throw Unusable(name + ".weight.input_multiplier differs between rows that the engine multiplies at once");
         tasks_.push_back([=, &out] {
             out = Linear(type_, weights, first, count, bias);
             if (mapped_) give_back(weights);
@@ -203,7 +206,7 @@ template <class Packer> void Model::read(Packer& packer) {
     const Weights& output = shape.tie == Tie::none ? packer.find("logits.weight", shape.target_vocab, width)
                                                    : packer.find("target_embedding.weight", shape.target_vocab, width);
     const Weights* bias = shape.output_bias ? &packer.find("logits.bias", shape.target_vocab) : nullptr;
-    packer.pack(logits, output, bias, 0, shape.target_vocab);
+    packer.pack(logits, shape.tie == Tie::none ? "logits" : "target_embedding", output, bias, 0, shape.target_vocab);
 
     for (int32_t i = 0; i < shape.encoder_layers; i++) {
         EncoderLayer& layer = encoder[i];

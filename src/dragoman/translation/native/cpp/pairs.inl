@@ -24,25 +24,25 @@ inline int64_t pair_stride(int64_t depth) { return 2 * depth + 64; }  // bytes
 
 // ---- inputs ----
 
-inline Int round_up_to(const float* x, int64_t n, Float inverse) {
-    if (n <= 0) return Int{};
-    // Adding 1.5 * 2^23 rounds to nearest even and leaves the integer in the lowest bits.
-    Float shifted = load_up_to(x, n < WIDTH ? n : WIDTH, 0.0f) * inverse + splat(12582912.0f);
-    return bits(shifted) - splat_int(0x4B400000);
-}
-
 // As prepare_int8, for one row in the order of pairs.
-inline float prepare_pairs(const float* x, int64_t inputs, int64_t depth, char* out) {
-    const float max = largest(x, inputs);
+template <bool FIXED> inline float prepare_pairs(const Packed& w, const float* x, char* out) {
+    const int64_t inputs = w.inputs, depth = w.depth;
+    const float max = FIXED ? 0.0f : largest(x, inputs);
     if (!(max < INFINITE)) return __builtin_nanf("");  // the numbers do not matter
-    const Float inverse = splat(max >= 1e-36f ? 127.0f / max : 0.0f);  // else 127 / max would overflow
+    const Float factor = splat(FIXED ? w.multiplier : factor_of(max));
+    Int most{};
+    auto part = [&](int64_t i) {
+        if (i >= inputs) return Int{};
+        Float numbers = load_up_to(x + i, inputs - i < WIDTH ? inputs - i : WIDTH, 0.0f);
+        if (FIXED) most = larger(most, numbers);
+        return rounded<FIXED>(numbers, factor);
+    };
     const __m256i order = _mm256_setr_epi8(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15, 0, 1, 4, 5, 2, 3, 6, 7,
                                            8, 9, 12, 13, 10, 11, 14, 15);
     Int sums{};
     int64_t i = 0;
     for (; i < inputs; i += 2 * WIDTH) {
-        __m256i low = (__m256i)round_up_to(x + i, inputs - i, inverse);
-        __m256i high = (__m256i)round_up_to(x + i + WIDTH, inputs - i - WIDTH, inverse);
+        __m256i low = (__m256i)part(i), high = (__m256i)part(i + WIDTH);
         __m256i v = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);
         v = _mm256_shuffle_epi8(v, order);
         sums += multiply_pairs(v, _mm256_shuffle_epi32(v, 0xb1));  // each product twice
@@ -53,15 +53,18 @@ inline float prepare_pairs(const float* x, int64_t inputs, int64_t depth, char* 
     for (int lane = 0; lane < WIDTH; lane++) sum += sums[lane];
     sum /= 2;
     memcpy(out + 2 * depth, &sum, 4);
-    return max < 1e-36f ? 0.0f : max / 127.0f;
+    if (!FIXED) return scale_of(max);
+    return largest_of(most) < INFINITE ? 1.0f / w.multiplier : __builtin_nanf("");
 }
 
-Input prepare_types(Type type, const float* x, int64_t stride, int64_t rows, int64_t inputs, int64_t depth,
-                    void* buffer, float* scales) {
-    if (type != Type::int8) return prepare(type, x, stride, rows, inputs, depth, buffer, scales);
-    for (int64_t row = 0; row < rows; row++)
-        scales[row] = prepare_pairs(x + row * stride, inputs, depth, (char*)buffer + row * pair_stride(depth));
-    return {buffer, scales, pair_stride(depth)};
+Input prepare_types(const Packed& w, const float* x, int64_t stride, int64_t rows, void* buffer, float* scales) {
+    if (w.type != Type::int8) return prepare(w, x, stride, rows, buffer, scales);
+    for (int64_t row = 0; row < rows; row++) {
+        char* out = (char*)buffer + row * pair_stride(w.depth);
+        const float* from = x + row * stride;
+        scales[row] = w.multiplier > 0 ? prepare_pairs<true>(w, from, out) : prepare_pairs<false>(w, from, out);
+    }
+    return {buffer, scales, pair_stride(w.depth)};
 }
 
 // ---- products ----

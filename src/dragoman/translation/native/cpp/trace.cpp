@@ -72,12 +72,13 @@ class Pass {
 
     const float* of(const Change& change) const { return values_.data() + change.first; }
 
-    Numbers product(const Linear& linear, const Numbers& x) const {
-        const Packed& packed = linear.packed();
+    // `part`: of an input, which may be beyond what a multiplier of inputs allows.
+    Numbers product(const Linear& linear, const Numbers& x, bool part = false) const {
+        Packed packed = linear.packed();
+        if (part) packed.multiplier = 0;
         const int64_t count = int64_t(x.size()) / packed.inputs, stride = packed.panels * PANEL;
         auto input = zeros<float>(count * packed.depth), scales = zeros<float>(count), padded = zeros<float>(count * stride);
-        const Input prepared = model_.kernels->prepare(packed.type, x.data(), packed.inputs, count, packed.inputs,
-                                                       packed.depth, input.get(), scales.get());
+        const Input prepared = model_.kernels->prepare(packed, x.data(), packed.inputs, count, input.get(), scales.get());
         model_.kernels->product(packed, prepared, count, 0, packed.panels, padded.get(), stride);
         Numbers out;
         for (int64_t i = 0; i < count; i++)
@@ -240,7 +241,7 @@ class Pass {
         terms_ += 6 * size;
         const Numbers bias = product(layer.project, Numbers(size_t(width), 0.0f));
         const auto projected = [&](const Numbers& part, bool biased) {
-            Numbers out = product(layer.project, part);
+            Numbers out = product(layer.project, part, true);
             for (size_t i = 0; i < out.size() && !biased; i++) out[i] -= bias[i % bias.size()];
             return queries_keys(out, count, stack);
         };

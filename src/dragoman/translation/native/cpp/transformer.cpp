@@ -62,12 +62,15 @@ void Transformer::encode(const std::vector<Source*>& sources) {
         normalise(model_.encoder_norm, x, rows, normed);
         x = normed;
     }
-    // Keys and values of every decoder layer, once a sentence. The input is prepared once for all layers.
+    // Keys and values of every decoder layer, once a sentence. Layers with the same multiplier share the prepared input.
     const int64_t size = rows * shape_.pair();
     float* numbers = block->numbers.get(shape_.decoder_layers * (narrow_ ? size / 2 : size));
-    const Input input = prepare(model_.decoder[0].cross_attention.keys_values, x, shape_.stride(), rows);
+    Input input;
+    float multiplier = -1;
     for (const DecoderLayer& layer : model_.decoder) {
         const Packed& packed = layer.cross_attention.keys_values.packed();
+        if (packed.multiplier != multiplier) input = prepare(layer.cross_attention.keys_values, x, shape_.stride(), rows);
+        multiplier = packed.multiplier;
         float* out = narrow_ ? projected_.get(size) : numbers;
         multiply(packed, input, rows, 0, packed.panels, out, shape_.pair());
         if (narrow_) kernels_.narrow(out, size, reinterpret_cast<uint16_t*>(numbers));
@@ -109,8 +112,8 @@ const float* Transformer::step(const std::vector<Row>& rows) {
 void Transformer::prepare_logits(int64_t rows) {
     const Packed& packed = model_.logits.packed();
     const float* states = model_.decoder_norm.gain.empty() ? x_.get(0) : states_.get(0);
-    prepared_ = kernels_.prepare(model_.type, states, shape_.stride(), rows, packed.inputs, packed.depth,
-                                 logits_input_.get(rows * packed.depth * 4), logits_scales_.get(rows));
+    prepared_ = kernels_.prepare(packed, states, shape_.stride(), rows, logits_input_.get(rows * packed.depth * 4),
+                                 logits_scales_.get(rows));
 }
 
 void Transformer::logits(int64_t rows, int64_t first, int64_t last, float* out, int64_t stride) const {
@@ -162,8 +165,7 @@ void Transformer::normalise(const Norm& norm, const float* x, int64_t rows, floa
 
 Input Transformer::prepare(const Linear& linear, const float* x, int64_t stride, int64_t rows) {
     const Packed& packed = linear.packed();
-    return kernels_.prepare(packed.type, x, stride, rows, packed.inputs, packed.depth,
-                            input_.get(rows * packed.depth * 4), scales_.get(rows));
+    return kernels_.prepare(packed, x, stride, rows, input_.get(rows * packed.depth * 4), scales_.get(rows));
 }
 
 // Return x W^T + b. Rows of the output are as wide as the panels of W.

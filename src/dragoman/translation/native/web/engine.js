@@ -259,7 +259,7 @@ class Model {
             if (!(begin >= 0) || end - begin !== count * width || 8 + length + end > bytes.length)
                 throw new EngineError(`model.safetensors: ${name} is damaged`);
         }
-        const names = Object.keys(header).filter((name) => !name.endsWith(".scale"));
+        const names = Object.keys(header).filter((name) => !/\.(scale|input_multiplier)$/.test(name));
         this.parameters = names.reduce((sum, name) => sum + header[name].shape.reduce((a, b) => a * b, 1), 0);
         const quantised = names.some((name) => header[name].dtype === "I8");
         this.dtype = dtype === "auto" ? (quantised ? "int8" : "float32") : dtype;
@@ -270,14 +270,19 @@ class Model {
         const texts = names.map((name) => instance.place(new TextEncoder().encode(name + "\0")));
         names.forEach((name, i) => {
             const {shape: [rows = 1, columns = 1], dtype, data_offsets: [begin]} = header[name], scale = header[name + ".scale"];
+            const multiplier = header[name + ".input_multiplier"];
             if (dtype === "I8" && !(scale?.dtype === "F32" && scale.shape.length === 1 && scale.shape[0] === rows))
                 throw new EngineError(`model.safetensors: ${name} is int8 without a scale for each of its ${rows} rows`);
+            if (multiplier && !(multiplier.dtype === "F32" && multiplier.shape.length === 1))
+                throw new EngineError(`model.safetensors: ${name}.input_multiplier is damaged`);
             table.setUint32(i * ROW, texts[i], true);
             table.setUint32(i * ROW + 4, start + begin, true);
             table.setUint32(i * ROW + 8, dtype === "I8" ? start + scale.data_offsets[0] : 0, true);
+            table.setUint32(i * ROW + 12, multiplier ? start + multiplier.data_offsets[0] : 0, true);
             table.setBigInt64(i * ROW + 16, BigInt(rows), true);
             table.setBigInt64(i * ROW + 24, BigInt(columns), true);
             table.setInt32(i * ROW + 32, Model.STORED[dtype][0], true);
+            table.setInt32(i * ROW + 36, multiplier ? multiplier.shape[0] : 0, true);
         });
         const engine = instance.opened([this.shapeNumbers(), new Uint8Array(table.buffer)], (shape, weights, message, size) =>
             instance.calls.dragoman_open(shape, weights, BigInt(names.length), type, 0, 0, message, BigInt(size)));
