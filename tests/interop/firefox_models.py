@@ -71,7 +71,11 @@ def firefox(
         if int8 and re.search("_W.?$|Wemb", name):
             items[name] = quantised(array, name)
             if alphas:
-                one = np.float32(20 + len(items)).tobytes()
+                # Matrices of the same input have one multiplier.
+                same = re.sub("_W[kv]$", "_Wkv", name.replace("self_Wq", "self_Wkv")).replace(
+                    "rnn_Wf", "rnn_W"
+                )
+                one = np.float32(20 + sum(same.encode()) % 50).tobytes()
                 items[name + "_QuantMultA"] = KINDS["f"], (1,), one
                 if name in ("Wemb", "decoder_Wemb"):
                     items["none_QuantMultA"] = KINDS["f"], (1,), one

@@ -13,6 +13,9 @@ from dragoman.interop.verify import Agreement
 from dragoman.models.folder.bundle import Bundle
 
 
+_COMPARED = 100  # lines of the calibration text
+
+
 @dataclass(frozen=True, kw_only=True)
 class Exported:
     """The result of an export. `comparison` is None if it was not verified; `unverified` says why.
@@ -40,7 +43,7 @@ def export_model(
     """Write the model as `output`, a new folder, or a new file for Argos.
 
     `quantization` is the type of the weights in CTranslate2, such as "int8". With `verified`, both programs
-    translate `lines`, or some of our own, if the other one is installed. `output` appears only if they
+    translate `lines`, or the calibration text, or some of our own, if the other one is installed. `output` appears only if they
     agree. An export to Firefox needs the model's `folder`, and source text for `calibration`. Raises
     ConfigError with everything that the format cannot hold, before anything is written; DragomanError if
     the programs disagree.
@@ -54,7 +57,7 @@ def export_model(
     unverified = form.missing if verified else "--no-verify"
     with new_file(output) if form.suffix else new_folder(output) as part:
         form.write(bundle, part, quantization, folder=folder, calibration=calibration)
-        comparison = None if unverified else form.verify(bundle, part, lines)
+        comparison = None if unverified else form.verify(bundle, part, lines or calibration[:_COMPARED])
         notes = form.notes(bundle)
     if bundle.tokenizer.placeholders:
         notes += (

@@ -97,7 +97,10 @@ def _integers(
 
 
 def _save_shortlist(bundle: Bundle, path: Path, sizes: list[int], output: Path) -> None:
-    """Write the shortlist. With a shared vocabulary, a token may be copied: it is its own last candidate."""
+    """Write the shortlist. With a shared vocabulary, a token may be copied: it is its own last candidate.
+
+    Marian's sentences end with the end token, whose translations are therefore always allowed.
+    """
     first, rows = read_binary_shortlist(path, sources=sizes[0], targets=sizes[1])
     shape, tokenizer = bundle.model.config, bundle.tokenizer
     width = max(len(row) for row in rows) + 1
@@ -112,7 +115,7 @@ def _save_shortlist(bundle: Bundle, path: Path, sizes: list[int], output: Path) 
     shortlist.write(
         output / SHORTLIST,
         tokenizer=shortlist.tokenizer_digest(output),
-        frequent=np.arange(first, dtype=np.int32),
+        frequent=np.unique([*range(first), *rows[tokenizer.specials.end]]).astype(np.int32),
         candidates=candidates_VN,
         probability=probability_VN,
     )

@@ -178,22 +178,23 @@ def _rounded(weight: np.ndarray) -> Matrix:
 def _write_shortlist(bundle: Bundle, folder: Path, config: Config, output: Path, pair: str) -> str | None:
     """Write the shortlist of the folder, if it has one, and return the name of its file.
 
-    Marian always allows the first ids, and the source tokens themselves. Other frequent tokens become
-    translations of the end token, which every sentence has.
+    Marian always allows the first ids, and the source tokens themselves. All other frequent tokens become
+    translations of the end token, which every sentence has there.
     """
     if not (folder / SHORTLIST).exists():
         return None
     read_shortlist(folder, read_config(folder), whole=True)
     tensors = load_file(folder / SHORTLIST)
-    frequent = tensors["frequent"].tolist()
+    frequent = set(tensors["frequent"].tolist())
     own = tensors["probability"] <= 0 if config.source_vocab == config.target_vocab else torch.tensor(False)
     rows = []
     for token in range(config.source_vocab):
         candidates, silent = tensors["candidates"][token], own[token] if own.dim() else own
         keep = (candidates >= 0) & (candidates < config.target_vocab) & ~(silent & (candidates == token))
         rows.append(candidates[keep].tolist())
-    rows[config.end_id] += [token for token in frequent if len(frequent) <= token < config.target_vocab]
+    first = next(n for n in range(len(frequent) + 1) if n not in frequent) or 1
+    rows[bundle.model.config.end_id] += [token for token in frequent if first <= token < config.target_vocab]
     best = max(map(len, rows))
     name = f"lex.{len(frequent)}.{best}.{pair}.s2t.bin"
-    write_whole(output / name, binary_shortlist(len(frequent), best, rows))
+    write_whole(output / name, binary_shortlist(first, best, rows))
     return name

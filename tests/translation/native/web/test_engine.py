@@ -20,7 +20,9 @@ from tests.translation.native.page import Change, trace
 from dragoman.base.errors import ConfigError
 from dragoman.models.folder.bundle import save
 from dragoman.models.folder.quantisation import quantise_folder
+from dragoman.text.corpora.corpus import open_pairs
 from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.folder.shortlist import make_shortlist
 from dragoman.translation.native.native import NativeEngine
 from dragoman.translation.native.web.wasm import MODULE, engine_wasm
 from dragoman.translation.search.engine import Hypothesis, Request
@@ -119,6 +121,20 @@ CASES: dict[str, tuple[dict[str, Any], Beam, tuple[Rule, ...], str | None]] = {
     ),
     "banned": ({"banned": [20, 30], "renormalize": True}, Beam(banned=(20, 30), renormalize=True), (), None),
 }
+
+
+def test_a_shortlist_allows_the_same_tokens(wasm: Path, folder: Path, tmp_path: Path) -> None:
+    model = Path(shutil.copytree(folder, tmp_path / "model"))
+    make_shortlist(model, open_pairs(PAIRS), frequent=5, candidates=3)
+    expected = [
+        one.text for one in Translator.load(model).translate(LINES, beam=2, split=False, shortlist=True)
+    ]
+    calls = [["translate", LINES, {"beam": 2, "shortlist": True}]]
+    _, listed = drive(wasm, model, calls)
+    assert [each[0]["text"] for each in listed] == expected
+    assert "no shortlist" in drive(wasm, folder, calls)[1]["error"][1]
+    (model / "shortlist.safetensors").write_bytes(b"damaged")
+    assert "shortlist.safetensors" in drive(wasm, model, calls)[0]["error"][1]
 
 
 @pytest.mark.parametrize("type_", ["float32", "int8"])

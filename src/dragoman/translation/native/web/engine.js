@@ -158,12 +158,12 @@ class Model {
     static ACTIVATIONS = ["relu", "gelu", "quick-gelu", "swish", "swiglu"];
     static POSITIONS = ["sinusoidal", "sinusoidal-halves", "sinusoidal-t2t", "learned", "index", "fraction", "none",
         "relative", "t5", "alibi", "rotary"];
-    static STORED = {F32: [0, 4], F64: [1, 8], F16: [2, 2], BF16: [3, 2], I8: [4, 1]}; // its number, bytes
+    static STORED = {F32: [0, 4], F64: [1, 8], F16: [2, 2], BF16: [3, 2], I8: [4, 1], I32: [-1, 4]}; // its number, bytes
     static TYPES = ["float32", "bfloat16", "int8"];
     static STOPS = ["full", "patient", "shrinking", "exact"];
     static NORMALIZATIONS = ["gnmt", "power"];
     static OPTIONS = ["beam", "nBest", "lengthPenalty", "normalization", "stop", "prefix", "prefixIds", "attention", "minimumLength",
-        "noRepeatNgram", "maxExtraTokens", "maxTokens", "maxSourceTokens", "banned", "renormalize", "to", "batchTokens"];
+        "noRepeatNgram", "maxExtraTokens", "maxTokens", "maxSourceTokens", "banned", "renormalize", "to", "batchTokens", "shortlist"];
     static SPACE = /[^\S\ufeff]|[\x1c-\x1f\x85]/;
     static BLANK = /^[\s\p{Cc}\p{DI}\u2800\ufff9-\ufffb]*$/u; // as text/blank.py: such a line is not translated
     // The options that a model may have, with what they are where config.json leaves them out.
@@ -192,6 +192,7 @@ class Model {
         self.readTokenizer(files);
         progress({stage: "weights", share: 0.2});
         self.readWeights(files, options.dtype ?? "auto");
+        if ("shortlist.safetensors" in files) self.readShortlist(files);
         progress({stage: "ready", share: 1});
         return self;
     }
@@ -247,18 +248,45 @@ class Model {
         this.target = "tokenizer.target.spm" in names || config.lowercase === "source" ? open("target") : this.source;
     }
 
-    readWeights(files, dtype) {
-        const bytes = Model.file(files, "model.safetensors"), {instance} = this;
-        const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    /** The tensors of a safetensors file, checked, and where its numbers begin. */
+    static tensors(files, file) {
+        const bytes = Model.file(files, file), view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
         const length = bytes.length < 8 ? Infinity : Number(view.getBigUint64(0, true));
-        if (8 + length > bytes.length) throw new EngineError("model.safetensors is cut or damaged");
-        const {__metadata__, ...header} = Model.json({"model.safetensors": bytes.subarray(8, 8 + length)}, "model.safetensors");
+        if (8 + length > bytes.length) throw new EngineError(`${file} is cut or damaged`);
+        const {__metadata__, ...header} = Model.json({[file]: bytes.subarray(8, 8 + length)}, file);
         for (const [name, {shape, dtype, data_offsets}] of Object.entries(header).map(([name, one]) => [name, one ?? {}])) {
             const width = Model.STORED[dtype]?.[1], [begin, end] = data_offsets ?? [];
             const count = Array.isArray(shape) ? shape.reduce((a, b) => a * b, 1) : NaN;
             if (!(begin >= 0) || end - begin !== count * width || 8 + length + end > bytes.length)
-                throw new EngineError(`model.safetensors: ${name} is damaged`);
+                throw new EngineError(`${file}: ${name} is damaged`);
         }
+        return {bytes, header, length};
+    }
+
+    /** The target tokens that a sentence may use: translation/folder/shortlist.py. */
+    readShortlist(files) {
+        const {bytes, header, length} = Model.tensors(files, "shortlist.safetensors");
+        const [candidates, frequent] = ["candidates", "frequent"].map((name) => {
+            const {dtype, data_offsets: [begin, end]} = header[name] ?? {data_offsets: []};
+            if (dtype !== "I32") throw new EngineError(`shortlist.safetensors: ${name} is damaged`);
+            return new Int32Array(bytes.slice(8 + length + begin, 8 + length + end).buffer);
+        });
+        const [rows, width] = header.candidates.shape;
+        if (rows !== this.shape.source_vocab) throw new EngineError("shortlist.safetensors was made for another model");
+        this.shortlist = {candidates, frequent, width};
+    }
+
+    /** The ids that translations of a source may use, sorted. */
+    allowed(source, prefix) {
+        if (!this.shortlist) throw new EngineError("the model has no shortlist");
+        const {candidates, frequent, width} = this.shortlist, ids = new Set([...frequent, ...prefix, this.shape.end_id]);
+        for (const token of new Set(source))
+            for (const id of candidates.subarray(token * width, (token + 1) * width)) if (id >= 0) ids.add(id);
+        return Int32Array.from(ids).sort();
+    }
+
+    readWeights(files, dtype) {
+        const {bytes, header, length} = Model.tensors(files, "model.safetensors"), {instance} = this;
         const names = Object.keys(header).filter((name) => !/\.(scale|input_multiplier)$/.test(name));
         this.parameters = names.reduce((sum, name) => sum + header[name].shape.reduce((a, b) => a * b, 1), 0);
         const quantised = names.some((name) => header[name].dtype === "I8");
@@ -333,11 +361,12 @@ class Model {
             throw new EngineError(`attention = ${options.attention}: write LAYER or LAYER.HEAD, of ${decoder_layers} layers and ${heads} heads`);
         const limit = Math.max(options.maxTokens ?? source.length + extra, prefix.length), ngrams = ngram ? [ngram] : [];
         const lists = [[...source, end_id], prefix, ngrams, [], [], [], [], never, []];
-        const ruled = prefix.length || minimum || ngram ? 1 : 0;
+        const ruled = prefix.length || minimum || ngram ? 1 : 0, allowed = options.shortlist ? this.allowed(source, prefix) : [];
+        check("shortlist", allowed, target_vocab);
         return {
             length: source.length,
             numbers: [number, 0, size, size, best, stop, normalization, 0, options.renormalize ?? o.renormalize ? 1 : 0, limit, minimum,
-                layer, layer < 0 ? -1 : head, ruled, -1, ...lists.map((list) => list.length), -1, ...lists.flat()],
+                layer, layer < 0 ? -1 : head, ruled, -1, ...lists.map((list) => list.length), options.shortlist ? allowed.length : -1, ...lists.flat(), ...allowed],
             fractions: [penalty, 1, 1],
         };
     }
