@@ -12,6 +12,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from tests.translation.native.models import answers_of, lines, native, random_model, shape
+from tests.translation.native.page import trace
 from tests.translation.native.test_adapters import SCALE, adapted, probabilities, with_adapter
 from torch import Tensor, nn
 
@@ -210,3 +211,14 @@ def test_layers_with_an_adapter_have_no_multiplier(model: AnySeq2Seq, tmp_path: 
         weights[name] = matrix
     mixed = opened(model, weights, tmp_path)
     assert answers_of(ours, requests()) == answers_of(mixed, requests())
+
+
+def test_a_trace_multiplies_as_a_translation_does(model: AnySeq2Seq, tmp_path: Path) -> None:
+    engine = opened(model, stored(model, calibrated(model, 0.7)), tmp_path)
+    source, target = lines(1)[0], [7, 9, 8, 30]
+
+    logits = torch.from_numpy(trace(engine, source, target)["logits"])
+
+    expected = probabilities(engine, [(source, target)])
+    got = logits.log_softmax(-1)[range(5), [*target, model.config.end_id]].tolist()
+    assert got == pytest.approx(expected, abs=0.1)  # its keys and values have float32
