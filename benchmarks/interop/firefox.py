@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -61,13 +62,14 @@ const before = process.cpuUsage();
 const found = await translator.translate(lines, how);
 const {user, system} = process.cpuUsage(before);
 console.log(JSON.stringify([found.map((one) => one[0].text), (user + system) / 1e6]));
+translator.close();
 """
 
 
 def run(command: list[str], lines: list[str], threads: int) -> tuple[list[str], float]:
     text = "".join(f"{line}\n" for line in lines)
-    environment = {**__import__("os").environ, "OMP_NUM_THREADS": str(threads)}
-    done = subprocess.run(command, input=text, capture_output=True, text=True, env=environment)
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+    done = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, timeout=3600)
     if done.returncode:
         sys.exit(f"{command[:3]}: {done.stderr[-2000:]}")
     found, seconds, *more = json.loads(done.stdout.splitlines()[-1])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,15 +16,19 @@ from safetensors.torch import load_file, save_file
 from tests.translation.folder.models import edit, saved, without_digest
 
 from dragoman.base.errors import ConfigError, ModelError
+from dragoman.models.folder.average import average_folders
 from dragoman.models.folder.bundle import load
 from dragoman.models.folder.check import check_folder
+from dragoman.models.folder.difference import differences
 from dragoman.models.folder.quantisation import quantise_folder
 from dragoman.models.folder.weights import average, dequantise, quantise, read_weights, weights_of
+from dragoman.translation.folder.summary import summary_of
 from dragoman.translation.native.build import unavailable
 from dragoman.translation.translator import Translator
 
 WEIGHTS = "model.safetensors"
 NAME = "logits.weight"
+MULTIPLIER = NAME + ".input_multiplier"
 SAVED = Path(__file__).parents[2] / "saved" / "0.1"
 
 
@@ -227,3 +233,65 @@ def test_float_weights_beside_a_quantised_config_are_a_fault(folders: tuple[Path
     without_digest(folders[1])
 
     assert faults(folders[1]) == {"int8 matrices"}
+
+
+# Multipliers of inputs
+
+
+@pytest.fixture
+def fixed(folders: tuple[Path, Path]) -> Path:
+    """The quantised model with a multiplier."""
+    change(folders[1], lambda weights: weights.update({MULTIPLIER: torch.tensor([20.0])}))
+    return folders[1]
+
+
+def test_pytorch_and_what_it_writes_have_no_multipliers(
+    folders: tuple[Path, Path], fixed: Path, tmp_path: Path
+) -> None:
+    read = read_weights(fixed / WEIGHTS)
+
+    average_folders([fixed, fixed], tmp_path / "mean")
+
+    assert faults(fixed) == set()
+    assert set(read) == set(weights_of(load(fixed).model)) == set(load_file(folders[0] / WEIGHTS))
+    assert set(load_file(tmp_path / "mean" / WEIGHTS)) == set(read)
+
+
+def test_a_difference_names_multipliers(folders: tuple[Path, Path], fixed: Path, tmp_path: Path) -> None:
+    for name in ("other", "without"):
+        shutil.copytree(fixed, tmp_path / name)
+    change(tmp_path / "other", lambda weights: weights[MULTIPLIER].mul_(1.5))
+    change(tmp_path / "without", lambda weights: weights.pop(MULTIPLIER))
+
+    assert differences(fixed, fixed).equal
+    [one] = differences(fixed, tmp_path / "other").weights
+    assert (one.name, one.largest) == (MULTIPLIER, 10)
+    [one] = differences(fixed, tmp_path / "without").weights
+    assert (one.name, one.text) == (MULTIPLIER, "only in the first")
+
+
+def test_a_summary_counts_multipliers(folders: tuple[Path, Path], fixed: Path) -> None:
+    about, before = summary_of(fixed), summary_of(folders[0])
+
+    assert about.parameters == before.parameters
+    assert about.to_table()["weights"]["input_multipliers"] == 1
+    assert re.search(r"input multipliers +1\n", about.to_text())
+    assert "input_multipliers" not in before.to_table()["weights"]
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, torch.nan, torch.inf])
+def test_impossible_multipliers_are_a_fault(fixed: Path, value: float) -> None:
+    change(fixed, lambda weights: weights[MULTIPLIER].fill_(value))
+
+    [fault] = [check for check in check_folder(fixed) if check.status == "fault"]
+
+    assert fault.name == "values of weights"
+    assert MULTIPLIER in fault.text
+
+
+def test_a_multiplier_without_a_matrix_is_a_fault(fixed: Path) -> None:
+    change(fixed, lambda weights: weights.update({"decoder_norm.bias.input_multiplier": torch.ones(1)}))
+
+    assert faults(fixed) == {"int8 matrices"}
+    with pytest.raises(ModelError, match=r"decoder_norm.bias.input_multiplier is .* without an int8 matrix"):
+        load(fixed)

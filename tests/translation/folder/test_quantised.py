@@ -22,6 +22,8 @@ from dragoman.translation.folder.quantised import (
 MATRIX = Outline(shape=(4, 3), dtype="int8")
 SCALE = Outline(shape=(4,), dtype="float32")
 FLOAT = Outline(shape=(4, 3), dtype="float32")
+WHOLE = {"a": MATRIX, "a.scale": SCALE}
+MULTIPLIER = "a.input_multiplier"
 
 
 @pytest.mark.parametrize("tie", ["all", "none"])
@@ -48,9 +50,12 @@ def test_every_linear_layer_and_the_embeddings_of_words_are_stored_as_int8(
 
 
 def test_a_model_has_the_matrices_without_their_scales() -> None:
-    header = {"a": MATRIX, "a.scale": SCALE, "b": FLOAT}
+    header = {**WHOLE, "b": FLOAT}
 
     assert dequantised(header, "here") == {"a": FLOAT, "b": FLOAT}
+    for blocks in (1, 2, 4):
+        multipliers = {MULTIPLIER: Outline(shape=(blocks,), dtype="float32")}
+        assert dequantised(header | multipliers, "here") == {"a": FLOAT, "b": FLOAT}
     assert holds_int8(header)
     assert not holds_int8({"b": FLOAT})
 
@@ -73,6 +78,27 @@ def test_a_model_has_the_matrices_without_their_scales() -> None:
             {"a": Outline(shape=(4,), dtype="int8"), "a.scale": SCALE},
             "a is int8 of shape (4,), not a matrix",
         ),
+        ({MULTIPLIER: SCALE}, f"{MULTIPLIER} is a multiplier without an int8 matrix"),
+        ({"a": FLOAT, MULTIPLIER: SCALE}, f"{MULTIPLIER} is a multiplier without an int8 matrix"),
+        *(
+            (
+                WHOLE | {MULTIPLIER: Outline(shape=shape, dtype=dtype)},
+                f"{MULTIPLIER} is {dtype} of shape {shape}, not float32 of a length that divides 4",
+            )
+            for shape, dtype in (
+                ((3,), "float32"),
+                ((0,), "float32"),
+                ((), "float32"),
+                ((1, 1), "float32"),
+                ((8,), "float32"),
+                ((1,), "float64"),
+                ((1,), "int8"),
+            )
+        ),
+        (
+            {"a": Outline(shape=(), dtype="int8"), MULTIPLIER: SCALE},
+            "a is int8 of shape (), not a matrix",
+        ),
     ],
 )
 def test_matrices_and_scales_that_do_not_belong_together_are_refused(
@@ -90,7 +116,9 @@ def test_the_memory_of_a_type() -> None:
     float32 = {"logits.weight": FLOAT, "norm.weight": SCALE}
     quantised = {"logits.weight": MATRIX, "logits.weight.scale": SCALE, "norm.weight": SCALE}
 
-    for header in (float32, quantised):
+    fixed = quantised | {"logits.weight.input_multiplier": Outline(shape=(1,), dtype="float32")}
+
+    for header in (float32, quantised, fixed):
         assert bytes_in_memory(header, "float32") == 4 * 12 + 4 * 4
         assert bytes_in_memory(header, "bfloat16") == 2 * 12 + 4 * 4
         assert bytes_in_memory(header, "int8") == 12 + 4 * 4 + 4 * 4

@@ -97,7 +97,8 @@ def scale_faults(header: Mapping[str, Outline]) -> list[str]:
     for name, outline in header.items():
         matrix = header.get(name.removesuffix(_SCALE).removesuffix(_MULTIPLIER))
         if name.endswith(_BESIDE) and (matrix is None or matrix.dtype != "int8"):
-            faults.append(f"{name} is a {name.rpartition('.')[2]} without an int8 matrix")
+            what = "multiplier" if is_multiplier(name) else "scale"
+            faults.append(f"{name} is a {what} without an int8 matrix")
         elif is_multiplier(name) and matrix is not None and len(matrix.shape) == 2:
             blocks, rows = outline.shape[0] if len(outline.shape) == 1 else 0, matrix.shape[0]
             if outline.dtype != "float32" or not blocks or rows % blocks:

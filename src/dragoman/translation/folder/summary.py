@@ -137,7 +137,7 @@ class Summary:
             ["search", _listed(options_to_write(config.generation, "generation"))],
             ["weights", f"{count(len(self.stored), 'tensor')} of {' and '.join(_dtypes(self.stored))}"],
             *([["quantised", config.quantised]] if config.quantised else []),
-            *([["input multipliers", f"of {self.multipliers:,} matrices"]] if self.multipliers else []),
+            *([["input multipliers", f"{self.multipliers:,}"]] if self.multipliers else []),
             ["digest", config.weights or "none: of release 0.1, or a checkpoint"],
             ["format version", str(self.format_version)],
         ]

@@ -14,7 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 from tests.translation.bundles import PAIRS, learnt_bundle
+from tests.translation.folder.models import without_digest
 from tests.translation.native.page import Change, trace
 
 from dragoman.base.errors import ConfigError
@@ -22,6 +25,7 @@ from dragoman.models.folder.bundle import save
 from dragoman.models.folder.quantisation import quantise_folder
 from dragoman.text.corpora.corpus import open_pairs
 from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.folder.quantised import multiplier_name
 from dragoman.translation.folder.shortlist import make_shortlist
 from dragoman.translation.native.native import NativeEngine
 from dragoman.translation.native.web.wasm import MODULE, engine_wasm
@@ -60,6 +64,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def int8_folder(folder: Path) -> Path:
     quantise_folder(folder, output := folder.with_name("int8"))
+    return output
+
+
+@pytest.fixture(scope="module")
+def fixed_folder(int8_folder: Path) -> Path:
+    """The int8 model with multipliers of the inputs of all products."""
+    shutil.copytree(int8_folder, output := int8_folder.with_name("fixed"))
+    weights = load_file(output / "model.safetensors")
+    names = [name for name, weight in weights.items() if weight.dtype == torch.int8]
+    weights |= {multiplier_name(name): torch.tensor([40.0 + len(name)]) for name in names}
+    save_file(weights, output / "model.safetensors")
+    without_digest(output)
     return output
 
 
@@ -137,12 +153,14 @@ def test_a_shortlist_allows_the_same_tokens(wasm: Path, folder: Path, tmp_path: 
     assert "shortlist.safetensors" in drive(wasm, model, calls)[0]["error"][1]
 
 
-@pytest.mark.parametrize("type_", ["float32", "int8"])
+@pytest.mark.parametrize(
+    ("name", "type_"), [("folder", "float32"), ("int8_folder", "int8"), ("fixed_folder", "int8")]
+)
 def test_node_translates_as_the_native_engine(
-    wasm: Path, folder: Path, int8_folder: Path, type_: str, monkeypatch: pytest.MonkeyPatch
+    wasm: Path, name: str, type_: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DRAGOMAN_INSTRUCTIONS", "portable")  # the same order of sums
-    model = folder if type_ == "float32" else int8_folder
+    model: Path = request.getfixturevalue(name)
     calls = [["translate", LINES, options] for options, *_ in CASES.values()]
     about, *answers = drive(wasm, model, calls)
     assert (about["dtype"], about["languages"]) == (type_, ["en", "de"])
@@ -240,6 +258,31 @@ def _replace(name: str, old: str, new: str) -> Any:
         path.write_text(path.read_text().replace(old, new))
 
     return damage
+
+
+@pytest.mark.parametrize(
+    ("multiplier", "message"),
+    [
+        (torch.ones(1).double(), "input_multiplier is damaged"),
+        (torch.ones(1, 1), "input_multiplier is damaged"),
+        (torch.ones(5), "input_multiplier does not fit its matrix"),
+        (torch.ones(0), "input_multiplier does not fit its matrix"),
+        (torch.tensor([torch.nan]), "input_multiplier is not positive and finite"),
+        (torch.zeros(1), "input_multiplier is not positive and finite"),
+    ],
+)
+def test_wrong_multipliers_are_an_error(
+    wasm: Path, fixed_folder: Path, tmp_path: Path, multiplier: torch.Tensor, message: str
+) -> None:
+    shutil.copytree(fixed_folder, copy := tmp_path / "model")
+    weights = load_file(copy / "model.safetensors")
+    weights[multiplier_name("encoder.0.attention.output.weight")] = multiplier
+    save_file(weights, copy / "model.safetensors")
+
+    (refused,) = drive(wasm, copy, [])
+
+    assert refused["error"][0] == "EngineError"
+    assert message in " ".join(refused["error"])
 
 
 @pytest.mark.parametrize(

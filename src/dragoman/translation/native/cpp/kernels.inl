@@ -140,12 +140,13 @@ inline float scale_of(float max) { return max >= 1e-36f ? max / 127.0f : 0.0f; }
 // Numbers times a factor, rounded to nearest even: adding 1.5 * 2^23 leaves the integer in the lowest bits. FIXED: the
 // products may be beyond 127.
 template <bool FIXED> inline Int rounded(Float x, Float factor) {
-    Float y = x * factor;
-    if (FIXED) {
-        y = y > splat(127.0f) ? splat(127.0f) : y;
-        y = y < splat(-127.0f) ? splat(-127.0f) : y;
+    const Int zero = splat_int(0x4B400000), least = zero - 127, most = zero + 127;
+    Int shifted = bits(x * factor + splat(12582912.0f));
+    if (FIXED) {  // as integers, which are faster: positive numbers keep their order, negative ones are below
+        shifted = shifted > least ? shifted : least;
+        shifted = shifted < most ? shifted : most;
     }
-    return bits(y + splat(12582912.0f)) - splat_int(0x4B400000);
+    return shifted - zero;
 }
 
 // Write the numbers as bytes, OFFSET added. Return the scale: NaN if the row holds NaN or infinity.
