@@ -105,7 +105,9 @@ def assert_equal(shown: dict[str, str], computed: dict[str, float | str], prefix
             assert text == value, (key, text, value)
         else:
             decimals = len(text.partition(".")[2])
-            assert abs(float(text) - value) <= 0.51 * 10**-decimals + 2e-6 * abs(value) + 1e-5, (
+            assert (
+                abs(float(text.replace(",", "")) - value) <= 0.51 * 10**-decimals + 2e-6 * abs(value) + 1e-5
+            ), (
                 key,
                 text,
                 value,

@@ -51,6 +51,8 @@ def test_a_phone(browser: Any, folder: Path) -> None:
         for name in ("index", *CHAPTERS):
             chapter(page, name, SENTENCES[1])
             assert page.evaluate("document.documentElement.scrollWidth") <= 360
+            ends = "[...document.querySelectorAll('.chart text')].map(e => e.getBoundingClientRect().right)"
+            assert max(page.evaluate(ends), default=0) <= 360, name  # the names of curves, too
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

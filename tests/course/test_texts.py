@@ -53,7 +53,9 @@ def test_blocks(written: Path) -> None:
         "formula": "x_{i} < 10^{−2}",
     }
     fences = "".join(f"```{name}\n{content}\n```\n\n" for name, content in blocks.items())
-    written.write_text(f"# T\n\n{fences}[3.2](paper:3.2) [w](#words)\n".replace("\n\n```\n", "\n```\n"))
+    written.write_text(
+        f"# T\n\n{fences}[3.2](paper:3.2) [w](#words) x W_{{Q}} < y\n".replace("\n\n```\n", "\n```\n")
+    )
     one = chapter("index")
     assert 'data-widget="a.b" data-options="{&quot;size&quot;: &quot;3 &lt;&quot;}"' in one.html
     assert [(snippet.key, snippet.code) for snippet in one.snippets] == [("a.key", "print('<')\n")]
@@ -65,7 +67,7 @@ def test_blocks(written: Path) -> None:
     assert lines[place - 1].strip().startswith("def forward(")
     assert '<p class="formula">x<sub>i</sub> &lt; 10<sup>−2</sup></p>' in one.html
     assert 'href="https://arxiv.org/abs/1706.03762" rel="noreferrer">3.2</a>' in one.html
-    assert '<a href="#words">w</a>' in one.html
+    assert '<a href="#words">w</a> x W<sub>Q</sub> &lt; y' in one.html
 
 
 def test_an_unknown_language_is_an_error() -> None:

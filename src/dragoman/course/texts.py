@@ -5,8 +5,9 @@
     ```exercise               a question, ---, the answer
     ```python KEY             a snippet whose last line of output is the live number KEY of the page
     ```source FILE NAME       the lines that define NAME in a file of the package
-    ```formula                one line, set apart, with ^{superscripts} and _{subscripts}
+    ```formula                one line, set apart
 
+Formulas and sentences have ^{superscripts} and _{subscripts}.
 What follows a prediction, up to the next heading, is hidden until the reader has answered.
 """
 
@@ -98,6 +99,7 @@ def _read(language: str, name: str) -> str:
 def _markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     markdown.add_render_rule("fence", _fence)
+    markdown.add_render_rule("text", lambda _, tokens, at, *rest: _scripts(tokens[at].content))
     markdown.add_render_rule("link_open", _link)
     markdown.add_render_rule("table_open", _table)
     markdown.add_render_rule("table_close", lambda *_: "</table></div>")
@@ -178,10 +180,12 @@ def _source(content: str, labels: dict[str, str], file: str, name: str) -> str:
 
 
 def _formula(content: str, labels: dict[str, str]) -> str:
-    text = html.escape(content.strip())
-    text = re.sub(r"\^\{(.*?)\}", r"<sup>\1</sup>", text)
-    text = re.sub(r"_\{(.*?)\}", r"<sub>\1</sub>", text)
-    return f'<p class="formula">{text}</p>'
+    return f'<p class="formula">{_scripts(content.strip())}</p>'
+
+
+def _scripts(text: str) -> str:
+    text = re.sub(r"\^\{(.*?)\}", r"<sup>\1</sup>", html.escape(text))
+    return re.sub(r"_\{(.*?)\}", r"<sub>\1</sub>", text)
 
 
 _KINDS: dict[str, Callable[..., str]] = {

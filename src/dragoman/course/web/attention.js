@@ -5,7 +5,7 @@ import { choice, controls, heading, slider } from "../../inspection/views/page/c
 import { fixed } from "../../inspection/views/page/data.js";
 import { heatMap, MASKED, SHOWN, thumbnail } from "../../inspection/views/page/matrix.js";
 import { make, scrolling } from "./dom.js";
-import { figures, german, latest, matrix, named, number, word } from "./live.js";
+import { figures, german, latest, matrix, named, number, scripted, word } from "./live.js";
 import { best, dot, mean, range, softmax } from "./model.js";
 import { lines } from "./plot.js";
 
@@ -141,16 +141,15 @@ function oneHead(context) {
             scale: { signed: true, limit: size(values) },
         }));
         figure.replaceChildren(
-            make("span", {}, `x (${x.length})`), make("span", {}, `W_Q (${x.length} × ${width})`),
+            make("span", {}, `x (${x.length})`), make("span", {}, scripted(`W_Q (${x.length} × ${width})`)),
             strip(say("x_picture"), x, 1),
             make("div", { class: "marked", style: { "--at": cell, "--of": width } },
                 strip(say("w_picture"), range(x.length).flatMap((i) => w.map((column) => column[i])), width)));
         const parts = [x, w[cell], x.map((value, i) => value * w[cell][i])];
         const limit = greatest(parts.map(size));
-        const labels = ["x", `W_Q · ${cell + 1}`, say("product")];
         const block = (b) => matrix(`attention.dot.${b}`, parts.map((part) => row(part, width, b)), {
             caption: say("dimensions", { first: b * width + 1, last: (b + 1) * width }),
-            rows: labels, columns: width, limit,
+            rows: ["x", scripted(`W_Q · ${cell + 1}`), say("product")], columns: width, limit,
         });
         dots.replaceChildren(...range(x.length / width).map(block),
             note(say("adds_up", { dimension: cell + 1 }), " ", number("attention.cell", dot(x, w[cell]), 2)),
@@ -159,7 +158,7 @@ function oneHead(context) {
 
     figure.className = "product";
     return {
-        element: make("div", {}, element, heading(say("query_step")), dimension.element, figure, dots,
+        element: make("div", {}, element, heading(scripted(say("query_step"))), dimension.element, figure, dots,
             heading(say("score_step")), scores, heading(say("value_step")), values),
         update(next) {
             renew(next);

@@ -4,6 +4,7 @@
 // with each new run of the reader's sentence, when the widget is in view; it may be missing.
 
 import { repaintAll, schemeButton } from "../../inspection/views/page/colour.js";
+import { asNumber } from "../../inspection/views/page/controls.js";
 import { unpacked } from "../../translation/native/web/packed.js";
 import { attention } from "./attention.js";
 import { by, make } from "./dom.js";
@@ -23,7 +24,8 @@ const articles = [...document.querySelectorAll("#course > article")];
 /** A label of the page; {name} in it is replaced by values.name. */
 const say = (key, values = {}) => {
     if (!(key in texts)) throw new Error(`no label ${key}`);
-    return texts[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
+    const written = (value) => (typeof value === "number" ? asNumber(value) : value);
+    return texts[key].replace(/\{(\w+)\}/g, (_, name) => written(values[name]));
 };
 
 async function open() {

@@ -6,14 +6,17 @@ import { fixed } from "../../inspection/views/page/data.js";
 import { make, scrolling } from "./dom.js";
 
 /** A live number with some decimals. */
-export const number = (key, value, decimals = 3) =>
-    make("span", { class: "number", "data-live": key }, fixed(value, decimals));
+export const number = (key, value, decimals = 3) => make("span", { class: "number", "data-live": key },
+    Number(fixed(value, decimals)).toLocaleString("en", { minimumFractionDigits: decimals }));
 
 /** A live text, such as a token. */
 export const word = (key, text) => make("bdi", { class: "name", "data-live": key }, text);
 
 /** A live text in German. */
 export const german = (key, text) => make("span", { lang: "de", dir: "auto" }, word(key, text));
+
+/** A text in which W_Q gets a subscript. */
+export const scripted = (text) => text.split(/_(\w)/).map((part, i) => (i % 2 ? make("sub", {}, part) : part));
 
 /** A token without the sign of the space before it. */
 export const named = (piece) => piece.replace(/^▁(?=.)/u, "");

@@ -264,7 +264,7 @@ function rate({ say }) {
     const at = (step, width, warm) => width ** -0.5 * Math.min(step ** -0.5, step * warm ** -1.5);
     const name = say("machine.rate");
     return formula([
-        { label: "d_model", values: [64, 128, 256, 512, 1024], value: 512 },
+        { label: say("since.d"), values: [64, 128, 256, 512, 1024], value: 512 },
         { label: say("machine.warmup"), values: [100, 250, 500, 1000, 2000, 4000, 8000, 16000], value: 4000 },
     ], (width, warmup) => [
         lines({

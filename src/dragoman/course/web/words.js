@@ -65,7 +65,9 @@ function tokens({ model, say }) {
     const update = (run) => {
         const ids = sourceIds(model, run);
         body.replaceChildren(
-            chips("words.piece", run.source.pieces, { under: (i) => number(`words.id.${i}`, ids[i], 0) }),
+            chips("words.piece", run.source.pieces, {
+                under: (i) => make("small", { "data-live": `words.id.${i}` }, ids[i]),
+            }),
             factList([
                 [say("words.letters"), number("words.letters", [...run.source.text].length, 0)],
                 [say("words.count"), number("words.count", ids.length, 0)],

@@ -70,8 +70,10 @@ export function numbers(build) {
 /** A row of controls, left out of print. */
 export const controls = (...children) => make("div", { class: "controls" }, ...children);
 
+export const asNumber = (value) => value.toLocaleString("en", { maximumFractionDigits: 9 });
+
 /** A slider over ascending `values` with any spacing. `change` gets the chosen value. */
-export function slider({ label, values, value, show = String, change }) {
+export function slider({ label, values, value, show = asNumber, change }) {
     const output = make("output", {});
     const input = make("input", { type: "range", "aria-label": label, min: 0, max: values.length - 1, step: 1 });
     const tell = () => {

@@ -351,17 +351,28 @@ function ringsTable(state) {
 }
 
 /**
- * A line chart. Lines {name, points} differ in colour and dashes, with their names at the end. `marks` {at, name}
- * are vertical lines. With `log` both axes are logarithmic.
+ * A line chart. Lines {name, points} differ in colour and dashes, with their names at the end, or below where the
+ * window is narrow. `marks` {at, name} are vertical lines. With `log` both axes are logarithmic.
  */
 export function lineChart({ label, x, y, lines, log = false, marks = [] }) {
+    const room = document.documentElement.clientWidth - 32;
+    const narrow = room < 544; // the least in style.css; then a unit is a pixel
     const longest = Math.max(...lines.map(({ name }) => name.length));
-    const [width, height, left, top, right, bottom] = [640, 320, 74, 22, Math.min(Math.max(8 * longest + 16, 60), 260), 42];
+    const [height, left, top, bottom] = [320, 74, 22, 42];
+    const [width, right] = narrow ? [room, 24] : [640, Math.min(Math.max(8 * longest + 16, 60), 260)];
     const every = (axis) => lines.flatMap(({ points }) => points.map((point) => point[axis]));
     const across = chartAxis(every(0), left, width - right, log);
     const up = chartAxis(every(1), height - bottom, top, log);
     const ends = spread(lines.map(({ points }) => up.at(points.at(-1)[1])), 15);
-    const frame = { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label };
+    const all = height + (narrow ? 18 * lines.length + 4 : 0);
+    const style = narrow ? { "min-width": 0, "max-width": `${width}px` } : {};
+    const frame = { class: "chart", style, viewBox: `0 0 ${width} ${all}`, role: "img", "aria-label": label };
+    const curve = (i, points) => draw("polyline", { class: `curve hue${i % 8} dash${i % 4}`,
+        points: points.map(([a, b]) => `${a.toFixed(1)},${b.toFixed(1)}`).join(" ") });
+    const named = (name, i) => {
+        const [x, y] = narrow ? [38, height + 18 * i + 10] : [width - right + 8, ends[i]];
+        return [narrow && curve(i, [[0, y], [30, y]]), draw("text", { x, y: y + 4, class: `hue${i % 8}` }, name)];
+    };
     return scrolling(label, draw("svg", frame,
         across.ticks.map((value) =>
             draw("text", { x: across.at(value), y: height - bottom + 18, "text-anchor": "middle" }, asTick(value))),
@@ -376,13 +387,12 @@ export function lineChart({ label, x, y, lines, log = false, marks = [] }) {
             draw("text", { x: across.at(at), y: 14, "text-anchor": "middle" }, name),
         ]),
         lines.map(({ name, points }, i) => [
-            draw("polyline", { class: `curve hue${i % 8} dash${i % 4}`,
-                points: points.map(([a, b]) => `${across.at(a).toFixed(1)},${up.at(b).toFixed(1)}`).join(" ") }),
-            draw("text", { x: width - right + 8, y: ends[i] + 4, class: `hue${i % 8}` }, name),
+            curve(i, points.map(([a, b]) => [across.at(a), up.at(b)])), named(name, i),
         ])));
 }
 
-const asTick = (value) => (Math.abs(value) < 1000 ? asShort(value) : asCount(value));
+/** A number at an axis. */
+export const asTick = (value) => (Math.abs(value) < 1000 ? asShort(value) : asCount(value));
 
 /** The scale of an axis: `at(value)` is its place between `from` and `to`, `ticks` are the values to label. */
 function chartAxis(values, from, to, log) {
