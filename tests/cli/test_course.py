@@ -38,12 +38,12 @@ def test_it_serves_the_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     served: list[tuple[int, bytes]] = []
 
     def serve(server: ThreadingHTTPServer) -> None:
-        """Answer two requests, then end as Ctrl-C does."""
-        for path in ("/", "/other"):
+        """Answer some requests, then end as Ctrl-C does."""
+        for method, path in (("GET", "/"), ("GET", "/other"), ("GET", "/?from=mail"), ("HEAD", "/")):
             thread = threading.Thread(target=server.handle_request)
             thread.start()
             connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
-            connection.request("GET", path)
+            connection.request(method, path)
             answer = connection.getresponse()
             served.append((answer.status, answer.read()))
             thread.join()
@@ -51,5 +51,5 @@ def test_it_serves_the_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
     monkeypatch.setattr(ThreadingHTTPServer, "serve_forever", serve)
     assert run(["course", "--port", "0"]) == 0
-    assert served == [(200, b"<p>en"), (404, b"")]
+    assert served == [(200, b"<p>en"), (404, b""), (200, b"<p>en"), (200, b"")]
     assert "http://127.0.0.1:" in capsys.readouterr().err

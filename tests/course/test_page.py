@@ -66,3 +66,74 @@ def test_snippets_print_the_numbers_of_the_page(browser: Any, folder: Path, name
         with contextlib.redirect_stdout(out):
             exec(compile(snippet.code, snippet.key, "exec"), scope)
         assert out.getvalue().splitlines()[-1] == shown[snippet.key]
+
+
+def test_a_click_before_the_model_is_there_does_no_harm(browser: Any, folder: Path) -> None:
+    with opened(browser, folder) as page:
+        page.evaluate("location.hash = '#attention'")
+        page.fill("#sentence", "")
+        page.locator("#loading").wait_for(state="hidden")
+        for name in CHAPTERS:
+            page.evaluate(f"location.hash = '#{name}'")
+            page.wait_for_timeout(100)
+            for button in page.locator(f"#{name} .widget button:visible").all():
+                button.click()
+        chapter(page, "attention", SENTENCES[0])
+
+
+def test_a_sentence_stands_in_the_snippets_as_it_is(browser: Any, folder: Path) -> None:
+    with opened(browser, folder) as page:
+        chapter(page, "words", "It costs $& or $' or \\ or \".")
+        assert "It costs $& or $' or \\\\ or \\\"." in page.locator("#words .snippet").first.inner_text()
+
+
+def test_a_choice_while_the_vectors_of_a_new_order_are_computed_does_no_harm(
+    browser: Any, folder: Path
+) -> None:
+    with opened(browser, folder) as page:
+        chapter(page, "order", SENTENCES[-1])
+        page.evaluate(
+            """() => {
+                const widget = document.querySelector("[data-widget='order.shuffle']");
+                const press = () => widget.querySelectorAll(".choice button").forEach((one) => one.click());
+                new MutationObserver(press).observe(widget.querySelector(".places"), { childList: true });
+            }"""
+        )
+        chapter(page, "order", "a")
+
+
+def monkey(page: Any, name: str, seed: int, actions: int) -> None:
+    """Press, drag and type what is there, without waiting for results."""
+    page.evaluate(
+        """async ([name, seed, actions, texts]) => {
+            const random = () => (seed = (Math.imul(1664525, seed) + 1013904223) >>> 0) / 2 ** 32;
+            const pick = (list) => list[Math.floor(random() * list.length)];
+            const write = (field, text) => {
+                field.value = text;
+                for (const kind of ["input", "change"])
+                    field.dispatchEvent(new Event(kind, { bubbles: true }));
+            };
+            for (let i = 0; i < actions; i++) {
+                const all = document.querySelectorAll(
+                    `#sentence, #${name} :is(button, input, select, summary, [role=button])`);
+                const shown = [...all].filter((one) => one.getClientRects().length);
+                const one = random() < 0.1 ? all[0] : pick(shown);
+                if (one.type === "range") write(one, Math.floor(random() * (Number(one.max) + 1)));
+                else if (one.type === "text") write(one, pick(texts));
+                else if (one.tagName === "SELECT") write(one, pick(one.options).value);
+                else one.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
+                await new Promise((done) => setTimeout(done, random() < 0.3 ? 80 * random() : 0));
+            }
+        }""",
+        [name, seed, actions, ["", "  ", "x " * 100, "👍 שלום", "\u0000", ">>de<<", *SENTENCES]],
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_random_actions_do_no_harm(browser: Any, folder: Path, name: str, seed: int) -> None:
+    with opened(browser, folder, viewport={"width": 1280, "height": 900}) as page:
+        page.evaluate(f"location.hash = '#{name}'")
+        monkey(page, name, seed, 500)
+        chapter(page, name, SENTENCES[0])

@@ -44,14 +44,18 @@ def course(
 
 def _serve(page: bytes, port: int, quiet: bool) -> None:
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            found = self.path == "/"
+        def do_HEAD(self) -> bool:
+            found = self.path.partition("?")[0] == "/"
             self.send_response(200 if found else 404)
             self.send_header("Content-Type", "text/html; charset=utf-8")
             self.send_header("Content-Length", str(len(page) if found else 0))
             self.end_headers()
-            if found:
-                self.wfile.write(page)
+            return found
+
+        def do_GET(self) -> None:
+            with suppress(ConnectionError):  # the browser has gone
+                if self.do_HEAD():
+                    self.wfile.write(page)
 
         def log_message(self, format: str, *args: object) -> None:
             pass

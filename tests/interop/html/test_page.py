@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import re
+import shutil
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -189,6 +190,28 @@ def test_options_that_do_not_fit_are_refused(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_no_name_language_or_card_breaks_the_page(
+    models: tuple[Path, Path], wasm: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / os.fsdecode(b"\xff<!--<script>\xe2\x80\xa8")
+    shutil.copytree(models[0], folder)
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"source_language": " ", "target_language": "\ud800</script>"}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "README.md").unlink()
+    (folder / "README.md").mkdir()
+    export_page([folder], tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert len(re.findall("<script", text)) == len(re.findall("</script", text))
+    assert '"source":"und","targets":["?\\u003c/script\\u003e"]' in text
+
+
+def test_a_model_given_twice_is_refused(models: tuple[Path, Path], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="en-de: given twice"):
+        export_page([models[0], models[0].parent / "." / "en-de"], tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_exists_is_kept(models: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("mine")
     with pytest.raises(ConfigError, match="exists already"):
@@ -274,6 +297,82 @@ def test_what_the_browser_lacks_is_said(show: Show, file: Path, before: str, mes
     page = show(file, before=before)
     page.locator("#source-text").fill("The cat")
     playwright.expect(page.locator("#status")).to_contain_text(message)
+
+
+@pytest.mark.parametrize(
+    ("before", "message"),
+    [
+        (
+            "window.Worker = class { constructor() { throw new Error('no blobs') } }",
+            "this browser starts no worker (no blobs)",
+        ),
+        (
+            "window.Worker = class { constructor() { setTimeout(() => this.onerror({})) } postMessage() {} "
+            "terminate() {} }",
+            "the worker failed: it did not start",
+        ),
+    ],
+)
+def test_without_a_worker_it_says_so(show: Show, file: Path, before: str, message: str) -> None:
+    page = show(file, before=before)
+    page.locator("#source-text").fill("The cat")
+    playwright.expect(page.locator("#status")).to_contain_text(message)
+
+
+@pytest.mark.parametrize("storage", ["localStorage", "sessionStorage"])
+def test_it_works_where_nothing_may_be_kept(show: Show, file: Path, storage: str) -> None:
+    denied = f"Object.defineProperty(window, '{storage}', {{ get() {{ throw new DOMException('denied') }} }})"
+    page = show(file, before=denied, color_scheme="light")
+    page.locator("#source-text").fill(PAIRS[1][0])
+    shows(page, PAIRS[1][1])
+    page.locator("#theme").click()
+    assert page.locator("#theme").inner_text() == "Light"
+    page.locator("#source-language").select_option("de")
+    playwright.expect(page.locator("#target-language")).to_have_value("en")
+    assert page.locator("#unstarted").count() == 0
+
+
+@pytest.mark.parametrize("damage", [lambda text: text[:-40], lambda text: "%" + text[1:], None], ids=str)
+@pytest.mark.parametrize("block", ["engine", "file-0-0"])
+def test_a_damaged_file_says_so(
+    show: Show, file: Path, tmp_path: Path, block: str, damage: Callable[[str], str] | None
+) -> None:
+    text = file.read_text("utf-8")
+    whole = re.search(rf'<script type="text/plain" id="{block}">(.*?)</script>\n', text)
+    assert whole
+    new = "" if damage is None else whole[0].replace(whole[1], damage(whole[1]))
+    (tmp_path / "page.html").write_text(text.replace(whole[0], new), "utf-8")
+    page = show(tmp_path / "page.html")
+    page.locator("#source-text").fill("The cat")
+    playwright.expect(page.locator("#status")).to_have_text(
+        "This file is damaged: copy or download it again."
+    )
+
+
+def test_a_cut_file_says_so(show: Show, file: Path, tmp_path: Path) -> None:
+    text = file.read_text("utf-8")
+    (tmp_path / "page.html").write_text(text[: len(text) // 2], "utf-8")
+    page = show(tmp_path / "page.html")
+    playwright.expect(page.locator("#unstarted")).to_be_visible()
+    playwright.expect(page.locator("#unstarted")).to_contain_text("copy or download the file again")
+
+
+def test_the_chosen_model_is_inspected(show: Show, models: tuple[Path, Path], tmp_path: Path) -> None:
+    other = shutil.copytree(models[0], tmp_path / "other")
+    export_page([models[0], other], tmp_path / "page.html", views=("translation",))
+    page = show(tmp_path / "page.html")
+    page.locator("#option-model").select_option("other")
+    page.locator("#source-text").fill(PAIRS[1][0])
+    shows(page, PAIRS[1][1])
+    page.locator("#how").click()
+    playwright.expect(page.locator("#app")).to_contain_text("other, transformer", timeout=60_000)
+    menu = page.locator("#app select")
+    names = ["English → German: en-de", "English → German: other"]
+    assert menu.locator("option").all_inner_texts() == names
+    menu.select_option("0")
+    playwright.expect(page.locator("#app")).to_contain_text("en-de, transformer")
+    page.go_back()
+    shows(page, PAIRS[1][1])
 
 
 def test_it_looks_inside_a_sentence(show: Show, file: Path) -> None:

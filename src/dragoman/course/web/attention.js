@@ -468,15 +468,15 @@ function cheating({ say, recorded: { cheating } }) {
         figures(say("cheating_table"), ["source", "with", "without"].map((key) => say(key)), rows)) };
 }
 
-/** Greedy search in which one query has the weights of the reader. */
-async function directed(model, run, { stack, layer, head, query }, weights) {
+/** Greedy search in which one query has the weights of the reader. It ends when it is no longer `current`. */
+async function directed(model, run, { stack, layer, head, query }, weights, current) {
     const target = [];
     const changes = () => {
         if (stack !== "encoder" && target.length < query) return [];
         const values = stack === "decoder" ? range(target.length + 1).map((k) => weights[k] ?? 0) : weights;
         return [{ what: "weights", stack, layer, head, place: query, values }];
     };
-    while (target.length < run.target.ids.length + LONGER) {
+    while (current() && target.length < run.target.ids.length + LONGER) {
         const id = best(await model.next(run.source.ids, target, changes()));
         if (id === model.shape.end_id) break;
         target.push(id);
@@ -501,7 +501,7 @@ function attend(context) {
         const weights = tokensOf(model, run, at.stack).keys.map((_, k) => (amounts[k] ?? 0) / total);
         const changes = [{ what: "weights", ...at, place: at.query, values: weights }];
         const trace = own ? run.trace : await model.translator.trace(run.source.ids, run.target.ids, changes);
-        const text = own ? run.target.text : await directed(model, run, at, weights);
+        const text = own ? run.target.text : await directed(model, run, at, weights, current);
         if (!current()) return;
         const likely = (when, { logits: { shape, values } }) => {
             const p = softmax(row(values, shape[1], at.query));

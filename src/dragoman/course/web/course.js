@@ -158,8 +158,9 @@ function start(model) {
         document.body.dataset.ready = run.source.text;
     }
 
-    /** Let a widget show the current run. It is built when it first comes into view. */
+    /** Let a widget show the current run. It is built when it first comes into view and there is a run. */
     function refresh(box) {
+        if (!run) return;
         if (!widgets.has(box)) {
             const { widget, options } = box.dataset;
             if (!(widget in WIDGETS)) throw new Error(`no widget ${widget}`);
@@ -205,7 +206,7 @@ function start(model) {
 function snippets(text) {
     for (const code of document.querySelectorAll(".snippet code")) {
         code.original ??= code.textContent;
-        code.textContent = code.original.replaceAll(FIRST, text.replace(/[\\"]/g, "\\$&"));
+        code.textContent = code.original.replaceAll(FIRST, () => text.replace(/[\\"]/g, "\\$&"));
     }
     for (const output of document.querySelectorAll("[data-prints]"))
         output.textContent = document.querySelector(`[data-live="${output.dataset.prints}"]`)?.textContent ?? "…";

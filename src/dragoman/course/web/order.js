@@ -132,7 +132,7 @@ function shuffle({ model, say }) {
             controls(press("order.random", random), press("order.reverse", () => set(range(count()).reverse())),
                 press("order.restore", () => set(range(count()))), ways), body),
         update({ source: { ids, pieces } }) {
-            Object.assign(state, { ids, pieces });
+            Object.assign(state, { ids, pieces, found: null });
             return set(range(count()).reverse());
         },
     };

@@ -8,8 +8,11 @@ import { best, logSoftmax, steps } from "./model.js";
 const PENALTY = (length, alpha) => ((5 + length) / 6) ** alpha;
 const SAMPLES = 5;
 
-/** Beam search, section 6.1: the hypotheses of each step, and the finished ones with their log-probabilities. */
-async function beamSearch(model, source, size) {
+/**
+ * Beam search, section 6.1: the hypotheses of each step, and the finished ones with their log-probabilities. Null if it is
+ * no longer `current`.
+ */
+async function beamSearch(model, source, size, current) {
     let open = [{ ids: [], logp: 0 }];
     const [finished, history] = [[], []];
     const end = model.shape.end_id;
@@ -18,6 +21,7 @@ async function beamSearch(model, source, size) {
         const candidates = [];
         for (const { ids, logp } of open) {
             const next = await model.next(source, ids);
+            if (!current()) return null;
             const likely = Array.from(next, (value, id) => [value, id]).sort((a, b) => b[0] - a[0]).slice(0, 2 * size);
             for (const [value, id] of likely) candidates.push({ ids: [...ids, id], logp: logp + value });
         }
@@ -63,8 +67,8 @@ function search({ model, say }) {
                 found.history.map((step) => make("li", {}, step.slice(0, state.beam + 3).map(chip))))));
     };
     const renew = latest(body, async (current) => {
-        const next = await beamSearch(model, run.source.ids, state.beam);
-        if (!current()) return;
+        const next = await beamSearch(model, run.source.ids, state.beam, current);
+        if (!next) return;
         found = next;
         await show();
     });
@@ -98,6 +102,7 @@ function sampling({ model, say }) {
         for (let i = 0; i < SAMPLES; i++) {
             let logp = 0;
             const pick = (logs) => {
+                if (!current()) return model.shape.end_id; // stop if the reader goes on
                 const chances = logSoftmax(logs.map((value) => value / state.temperature)).map(Math.exp);
                 let left = draw();
                 let id = chances.findIndex((chance) => (left -= chance) < 0);

@@ -43,6 +43,7 @@ from dragoman.version import __version__
 VIEWS = ("difference", "translation", "attention", "beam", "positions", "terms", "complexity")  # of views.js
 _CHARACTERS = 20_000  # of a text
 _WEB, _VIEWS, _OWN = "serving/web", "inspection/views/page", "interop/html/page"
+_UNSTARTED = re.compile(r'(<p id="unstarted"[^>]*>).*?(</p>)', re.DOTALL)
 _LICENCE = re.compile(r"^licen[cs]e: *(\S.*)$", re.MULTILINE)  # in the front matter of a card
 
 
@@ -59,7 +60,7 @@ class PageModel:
     @property
     def source(self) -> str:
         """The source language."""
-        return canonical(self.config.source_language)
+        return canonical(self.config.source_language) or "und"
 
     @property
     def targets(self) -> dict[str, str | None]:
@@ -77,12 +78,15 @@ def export_page(models: Sequence[str | Path], output: Path, *, views: Sequence[s
     """
     if unknown := [one for one in views if one not in VIEWS]:
         raise ConfigError(f"--views {unknown[0]}: unknown view", hint=f"choose {', '.join(VIEWS)}, or none")
+    paths = [Path(model).resolve() for model in models]
+    if again := [model for i, model in enumerate(models) if paths[i] in paths[:i]]:
+        raise ConfigError(f"{again[0]}: given twice", hint="name each model once")
     with new_file(output) as part:
         wasm = engine_wasm().read_bytes()
-        names = [Path(model).resolve().name for model in models]
+        names = [path.name for path in paths]
         names = names if len(set(names)) == len(names) else list(map(str, models))
         found = [page_model(model, name) for model, name in zip(models, names, strict=True)]
-        return part.write_bytes(_page(found, wasm, views).encode())
+        return part.write_bytes(_page(found, wasm, views).encode(errors="replace"))  # names may be no text
 
 
 def page_model(model: str | Path, name: str) -> PageModel:
@@ -120,7 +124,7 @@ def page_model(model: str | Path, name: str) -> PageModel:
         ]
         files = {name: (folder / name).read_bytes() for name in names}
         card = folder / CARD
-        text = card.read_text(encoding="utf-8", errors="replace") if card.exists() else ""
+        text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
         return PageModel(name=name, config=config, tokenizer=tokenizer, files=files, card=text)
 
 
@@ -186,6 +190,7 @@ def facts_of(model: PageModel) -> dict[str, Any]:
 
 def _body(models: Sequence[PageModel], *, inspecting: bool) -> str:
     page = _text(f"{_WEB}/index.html").partition("<body>")[2].partition("</body>")[0]
+    page = _UNSTARTED.sub(r"\1This page has not started: copy or download the file again.\2", page)
     app = '<main id="app" hidden></main>' if inspecting else ""
     about = f"<details><summary>About this page</summary>{''.join(map(_about, models))}</details>"
     return f'{page}{app}<footer id="about" class="about">{about}</footer>'

@@ -1,6 +1,9 @@
 // Requests of the page to the server, and the reasons why they fail.
 
+import { keep, kept } from "./kept.js";
+
 const KEY = "dragoman-key";
+let own = kept(KEY, "sessionStorage") ?? "";
 
 /** A failed request. `kind`: offline, key, long, busy, loading, or error; `wait`: seconds until it may work. */
 export class Failure extends Error {
@@ -11,8 +14,8 @@ export class Failure extends Error {
 }
 
 export const key = {
-    get: () => sessionStorage.getItem(KEY) ?? "",
-    set: (value) => (value ? sessionStorage.setItem(KEY, value) : sessionStorage.removeItem(KEY)),
+    get: () => own,
+    set: (value) => keep(KEY, (own = value), "sessionStorage"),
 };
 
 /** The headers that a request needs. */

@@ -2,6 +2,7 @@
 
 import { fill } from "./controls.js";
 import { by, make } from "./dom.js";
+import { keep, kept } from "./kept.js";
 
 const STORED = "dragoman-languages";
 
@@ -30,7 +31,7 @@ export class Languages {
 
     #stored() {
         try {
-            return JSON.parse(localStorage.getItem(STORED)) ?? ["", ""];
+            return JSON.parse(kept(STORED)) ?? ["", ""];
         } catch {
             return ["", ""];
         }
@@ -86,7 +87,7 @@ export class Languages {
         this.#detected = null;
         this.detected(null);
         this.#offerTargets(target);
-        localStorage.setItem(STORED, JSON.stringify([this.sourceSelect.value, this.target]));
+        keep(STORED, JSON.stringify([this.sourceSelect.value, this.target]));
         this.changed("languages");
     }
 

@@ -1,6 +1,7 @@
 // Light or dark: as the system has it, until the person chooses.
 
 import { by } from "./dom.js";
+import { keep, kept } from "./kept.js";
 
 const STORED = "dragoman-theme";
 const system = matchMedia("(prefers-color-scheme: dark)");
@@ -13,13 +14,13 @@ function label() {
 }
 
 export function startTheme() {
-    const stored = localStorage.getItem(STORED);
+    const stored = kept(STORED);
     if (["light", "dark"].includes(stored)) document.documentElement.dataset.theme = stored;
     label();
     system.addEventListener("change", label);
     new MutationObserver(label).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     by("theme").addEventListener("click", () => {
         document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-        localStorage.setItem(STORED, document.documentElement.dataset.theme);
+        keep(STORED, document.documentElement.dataset.theme);
     });
 }

@@ -25,10 +25,18 @@ async function openPage() {
     }
 }
 
-/** `start` is how the address of a sentence begins, `views` the names of the views that are shown. */
+/**
+ * `start` is how the address of a sentence begins, `views` the names of the views that are shown. A `model` of models is
+ * its name, where several may translate between the same languages.
+ */
 function workbench({ models, limits, views, start = "#" }) {
-    const pairs = make("select", { onchange: restart }, models.map((model, i) =>
-        make("option", { value: i }, `${languageName(model.source)} → ${languageName(model.target)}`)));
+    const alike = (one) => models.filter(({ source, target }) => source === one.source && target === one.target);
+    const pairs = make("select", { onchange: restart }, models.map((one, i) => make("option", { value: i },
+        `${languageName(one.source)} → ${languageName(one.target)}${alike(one).length > 1 ? `: ${one.model}` : ""}`)));
+    const chosen = () => {
+        const { source, target, model } = models[pairs.value];
+        return { source, target, ...(model && { model }) };
+    };
     const text = make("textarea", { rows: 2, maxlength: limits.characters, required: true, placeholder: "A sentence",
         onkeydown(event) {
             if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -58,7 +66,7 @@ function workbench({ models, limits, views, start = "#" }) {
             (value ? text.setAttribute(name, value) : text.removeAttribute(name)));
         if (!sentence) return;
         history.replaceState(null, "", `${location.pathname}${start}${new URLSearchParams(
-            { source: model.source, target: model.target, text: sentence })}`);
+            { ...chosen(), text: sentence })}`);
         changes = changesPanel(model, run);
         panel.replaceChildren(changes.element);
         run();
@@ -67,12 +75,12 @@ function workbench({ models, limits, views, start = "#" }) {
     /** Ask for both runs. While one request is under way, later ones wait, and only the last is sent. */
     async function run() {
         const number = ++newest;
-        const [{ source, target }, panelOfRequest] = [models[pairs.value], changes];
+        const [asked, panelOfRequest] = [chosen(), changes];
         status.classList.remove("failed");
         status.textContent = current ? "Working…" : "Working… The first run loads the model.";
         await turn;
         if (number !== newest) return;
-        const body = { source, target, text: text.value.trim(), interventions: changes.intervention() };
+        const body = { ...asked, text: text.value.trim(), interventions: changes.intervention() };
         turn = answer(body, number, panelOfRequest);
     }
     let turn = Promise.resolve();
@@ -108,8 +116,9 @@ function workbench({ models, limits, views, start = "#" }) {
     function open() {
         const wish = wished(start);
         if (wish.text === null) return;
-        const first = models.findIndex(({ source, target }) => source === wish.source && target === wish.target);
-        pairs.value = String(Math.max(0, first));
+        const fitting = alike(wish);
+        const first = fitting.find(({ model }) => model === wish.model) ?? fitting[0];
+        pairs.value = String(Math.max(0, models.indexOf(first)));
         text.value = wish.text.slice(0, limits.characters);
         if (text.value) queueMicrotask(restart);
     }
@@ -133,7 +142,7 @@ function languageName(code) {
 function wished(start) {
     const own = location.hash.startsWith(start) ? location.hash.slice(start.length) : "";
     const given = new URLSearchParams(own || location.search);
-    return { source: given.get("source"), target: given.get("target"), text: given.get("text") };
+    return Object.fromEntries(["source", "target", "text", "model"].map((name) => [name, given.get(name)]));
 }
 
 openPage();

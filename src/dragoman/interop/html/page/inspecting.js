@@ -6,8 +6,8 @@ import { ANSWERS, modelOf, page } from "./local.js";
 
 ANSWERS["GET v1/how"] = async () => {
     await inspecting;
-    const pairs = page.offer.models.flatMap(({ source, targets }, i) =>
-        targets.map((target) => about({ shape: shapeOf(page.files[i].config) }, { source, target })));
+    const pairs = page.offer.models.flatMap(({ name, source, targets }, i) => targets.map(async (target) =>
+        ({ ...await about({ shape: shapeOf(page.files[i].config) }, { source, target }), model: name })));
     return { models: await Promise.all(pairs), limits: LIMITS, views: page.views, start: "#how&", home: "#" };
 };
 

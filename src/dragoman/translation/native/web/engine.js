@@ -566,7 +566,11 @@ class Remote {
         if (worker) {
             const source = IN_WORKER.map(String).join("\n") + "\nserve(self);";
             const address = URL.createObjectURL(new Blob([source], {type: "text/javascript"}));
-            this.port = this.worker = new Worker(address);
+            try {
+                this.port = this.worker = new Worker(address);
+            } catch (error) {
+                throw new EngineError(`this browser starts no worker (${error.message})`);
+            }
             URL.revokeObjectURL(address);
             this.worker.onerror = (event) => this.fail(new EngineError(`the worker failed: ${event.message ?? "it did not start"}`));
         } else {

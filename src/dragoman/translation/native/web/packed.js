@@ -4,6 +4,15 @@ const PART = 1 << 22; // characters at once, so that the page can show progress;
 
 /** The bytes in the element `id`, whose text is freed. `progress` gets a share from 0 to 1. */
 export async function unpacked(id, progress = () => {}) {
+    try {
+        return await bytesOf(id, progress);
+    } catch (error) {
+        if (error instanceof RangeError || error instanceof ReferenceError) throw error; // memory, or an old browser
+        throw new Error("This file is damaged: copy or download it again.", { cause: error });
+    }
+}
+
+async function bytesOf(id, progress) {
     const element = document.getElementById(id);
     const text = element.textContent;
     element.remove();
