@@ -186,15 +186,16 @@ def _write_shortlist(bundle: Bundle, folder: Path, config: Config, output: Path,
     read_shortlist(folder, read_config(folder), whole=True)
     tensors = load_file(folder / SHORTLIST)
     frequent = set(tensors["frequent"].tolist())
-    own = tensors["probability"] <= 0 if config.source_vocab == config.target_vocab else torch.tensor(False)
-    rows = []
-    for token in range(config.source_vocab):
-        candidates, silent = tensors["candidates"][token], own[token] if own.dim() else own
-        keep = (candidates >= 0) & (candidates < config.target_vocab) & ~(silent & (candidates == token))
-        rows.append(candidates[keep].tolist())
+    candidates_VN, token_V1 = tensors["candidates"], torch.arange(len(tensors["candidates"]))[:, None]
+    keep_VN = (candidates_VN >= 0) & (candidates_VN < config.target_vocab)
+    if bundle.tokenizer.vocabularies[0] is bundle.tokenizer.vocabularies[1]:
+        keep_VN &= (tensors["probability"] > 0) | (candidates_VN != token_V1)
+    rows = [candidates_VN[token][keep_VN[token]].tolist() for token in range(config.source_vocab)]
+    end = bundle.model.config.end_id
+    frequent |= set(rows[end])
     first = next(n for n in range(len(frequent) + 1) if n not in frequent) or 1
-    rows[bundle.model.config.end_id] += [token for token in frequent if first <= token < config.target_vocab]
+    rows[end] = [token for token in sorted(frequent) if first <= token < config.target_vocab]
     best = max(map(len, rows))
-    name = f"lex.{len(frequent)}.{best}.{pair}.s2t.bin"
+    name = f"lex.{first}.{best}.{pair}.s2t.bin"
     write_whole(output / name, binary_shortlist(first, best, rows))
     return name
