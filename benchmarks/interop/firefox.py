@@ -3,12 +3,13 @@
     python benchmarks/interop/firefox.py FOLDER --text test.en [--lines 1000] [--rounds 3] [--threads 1]
         [--bergamot PACKAGE]
 
-FOLDER holds the files of a Firefox model, such as `dragoman export --to firefox` writes. PACKAGE is the unpacked npm
-package @browsermt/bergamot-translator, with {"type": "commonjs"} in worker/package.json, which Node needs.
+FOLDER holds the files of a Firefox model, such as `dragoman export --to firefox` writes. PACKAGE is the
+unpacked npm package @browsermt/bergamot-translator, with {"type": "commonjs"} in worker/package.json, which
+Node needs.
 
-Prints, for each engine, the lines that equal fxtranslate's and bergamot's, with and without the shortlist, and words
-a second of processor time, the median of rounds in turns with least and greatest. dragoman's engine runs natively and
-as WebAssembly in Node. Each translates whole lines greedily, in 8 bit.
+Prints, for each engine, the lines that equal fxtranslate's and bergamot's, with and without the shortlist,
+and words a second of processor time, the median of rounds in turns with least and greatest. dragoman's engine
+runs natively and as WebAssembly in Node. Each translates whole lines greedily, in 8 bit.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ _NODE = """
 import {readFileSync, readdirSync} from "node:fs";
 const [module, folder, wasm, shortlist] = process.argv.slice(2);
 const {load} = await import(module);
-const files = Object.fromEntries(readdirSync(folder).map((name) => [name, new Uint8Array(readFileSync(folder + "/" + name))]));
+const read = (name) => [name, new Uint8Array(readFileSync(folder + "/" + name))];
+const files = Object.fromEntries(readdirSync(folder).map(read));
 const translator = await load(files, {wasm: readFileSync(wasm), dtype: "int8", worker: false});
 const lines = readFileSync(0, "utf8").split("\\n").slice(0, -1);
 const how = {beam: 1, shortlist: shortlist === "1"};
@@ -106,8 +108,8 @@ def main() -> None:
                 "dragoman": lambda f=flag: run(
                     [sys.executable, "-c", _OURS, ours, f, str(options.threads)], lines, options.threads
                 ),
-                "fxtranslate": lambda x=lexicon: run(
-                    [sys.executable, "-c", _FXTRANSLATE, *paths, x], lines, options.threads
+                "fxtranslate": lambda x=(*paths, lexicon): run(
+                    [sys.executable, "-c", _FXTRANSLATE, *x], lines, options.threads
                 ),
                 "dragoman, Node": lambda f=flag: run(
                     ["node", str(script), MODULE.as_uri(), ours, str(engine_wasm()), f], lines, 1

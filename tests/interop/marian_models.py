@@ -61,7 +61,9 @@ def weights(options: Mapping[str, Any], sizes: tuple[int, int], seed: int = 1) -
     """Weights by their names in Marian, loud enough that every part of the model matters."""
     rng = np.random.default_rng(seed)
     shapes = dict(_shapes(options, sizes))
-    found = {name: rng.normal(scale=_scale(name), size=shape) for name, shape in shapes.items()}
+    found = {
+        name: rng.normal(scale=_scale(name, options["dim-emb"]), size=shape) for name, shape in shapes.items()
+    }
     for name in found:
         if "_ln_scale" in name:
             found[name] += 1
@@ -104,20 +106,21 @@ def yaml(table: Mapping[str, Any]) -> str:
     return "".join(f"{name}: {json.dumps(value)}\n" for name, value in table.items())
 
 
-def _scale(name: str) -> float:
+def _scale(name: str, width: int) -> float:
     if name.endswith("Wemb") or name.startswith("decoder_ff_logit_out_W"):
-        return WIDTH**-0.5
+        return width**-0.5
     return 0.1 if "_b" in name or "_ln_" in name else 0.4
 
 
 def _shapes(options: Mapping[str, Any], sizes: tuple[int, int]) -> Any:
+    width, inner = options["dim-emb"], options["transformer-dim-ffn"]
     both = options["tied-embeddings-all"] or options["tied-embeddings-src"]
     if both:
-        yield "Wemb", (sizes[1], WIDTH)
+        yield "Wemb", (sizes[1], width)
     else:
-        yield from (("encoder_Wemb", (sizes[0], WIDTH)), ("decoder_Wemb", (sizes[1], WIDTH)))
+        yield from (("encoder_Wemb", (sizes[0], width)), ("decoder_Wemb", (sizes[1], width)))
     if not (options["tied-embeddings-all"] or options["tied-embeddings"]):
-        yield "decoder_ff_logit_out_Wt", (sizes[1], WIDTH)
+        yield "decoder_ff_logit_out_Wt", (sizes[1], width)
     if not options.get("output-omit-bias"):
         yield "decoder_ff_logit_out_b", (1, sizes[1])
     pre = "_pre" if options["transformer-preprocess"] == "n" else ""
@@ -128,28 +131,29 @@ def _shapes(options: Mapping[str, Any], sizes: tuple[int, int]) -> Any:
         for number in numbers:
             layer = f"{side}_l{number}"
             if side == "decoder" and options["transformer-decoder-autoreg"] == "rnn":
-                yield from ((f"{layer}_rnn_{name}", (WIDTH, WIDTH)) for name in ("W", "Wf"))
-                yield f"{layer}_rnn_bf", (1, WIDTH)
-                yield from _norm(f"{layer}_rnn" if pre else f"{layer}_rnn_ffn", pre)
+                yield from ((f"{layer}_rnn_{name}", (width, width)) for name in ("W", "Wf"))
+                yield f"{layer}_rnn_bf", (1, width)
+                yield from _norm(f"{layer}_rnn" if pre else f"{layer}_rnn_ffn", pre, width)
             else:
                 yield from _attention(f"{layer}_self", pre, options)
             if side == "decoder":
                 yield from _attention(f"{layer}_context", pre, options)
-            yield from ((f"{layer}_ffn_W1", (WIDTH, INNER)), (f"{layer}_ffn_W2", (INNER, WIDTH)))
-            yield from ((f"{layer}_ffn_b1", (1, INNER)), (f"{layer}_ffn_b2", (1, WIDTH)))
-            yield from _norm(f"{layer}_ffn_ffn", pre)
+            yield from ((f"{layer}_ffn_W1", (width, inner)), (f"{layer}_ffn_W2", (inner, width)))
+            yield from ((f"{layer}_ffn_b1", (1, inner)), (f"{layer}_ffn_b2", (1, width)))
+            yield from _norm(f"{layer}_ffn_ffn", pre, width)
         if options["transformer-postprocess-top"] == "n":
-            yield from _norm(f"{side}_top", "")
+            yield from _norm(f"{side}_top", "", width)
 
 
 def _attention(prefix: str, pre: str, options: Mapping[str, Any]) -> Any:
+    width = options["dim-emb"]
     for part in "qkv" if options.get("transformer-no-projection") else "qkvo":
-        yield from ((f"{prefix}_W{part}", (WIDTH, WIDTH)), (f"{prefix}_b{part}", (1, WIDTH)))
-    yield from _norm(f"{prefix}_Wo", pre)
+        yield from ((f"{prefix}_W{part}", (width, width)), (f"{prefix}_b{part}", (1, width)))
+    yield from _norm(f"{prefix}_Wo", pre, width)
 
 
-def _norm(prefix: str, pre: str) -> Any:
-    return [(f"{prefix}_ln_scale{pre}", (1, WIDTH)), (f"{prefix}_ln_bias{pre}", (1, WIDTH))]
+def _norm(prefix: str, pre: str, width: int) -> Any:
+    return [(f"{prefix}_ln_scale{pre}", (1, width)), (f"{prefix}_ln_bias{pre}", (1, width))]
 
 
 __all__ = [

@@ -12,7 +12,6 @@ from dragoman.interop.formats import FORMATS, ExportFormat
 from dragoman.interop.verify import Agreement
 from dragoman.models.folder.bundle import Bundle
 
-
 _COMPARED = 100  # lines of the calibration text
 
 
@@ -43,10 +42,10 @@ def export_model(
     """Write the model as `output`, a new folder, or a new file for Argos.
 
     `quantization` is the type of the weights in CTranslate2, such as "int8". With `verified`, both programs
-    translate `lines`, or the calibration text, or some of our own, if the other one is installed. `output` appears only if they
-    agree. An export to Firefox needs the model's `folder`, and source text for `calibration`. Raises
-    ConfigError with everything that the format cannot hold, before anything is written; DragomanError if
-    the programs disagree.
+    translate `lines`, or the calibration text, or some of our own, if the other one is installed. `output`
+    appears only if they agree. An export to Firefox needs the model's `folder`, and source text for
+    `calibration`. Raises ConfigError with everything that the format cannot hold, before anything is
+    written; DragomanError if the programs disagree.
     """
     form = FORMATS[to]
     if quantization is not None and not form.quantized:
