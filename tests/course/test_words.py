@@ -114,7 +114,7 @@ def numbers(reference: Reference, sentence: str) -> Numbers:
     target, _ = reference.greedy(source, len(source) + 20)
     chosen = ids[min(2, len(ids) - 1)]
     found: Numbers = {
-        "words.letters": len(sentence),
+        "words.letters": sum(map(str.isalpha, sentence)),
         "words.count": len(ids),
         "words.ids": " ".join(map(str, ids)),
         "words.size": vocabulary,

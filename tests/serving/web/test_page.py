@@ -268,11 +268,13 @@ def test_the_sentence_and_the_word_are_marked_in_both_panes(show: Show, server: 
 def test_whole_translations_are_offered(show: Show, server: Running) -> None:
     page = show(server)
     write(page, "A dog runs.", "Ein Hund rennt.")
-    others = page.locator("#alternatives button")
+    others = page.locator("#alternatives li:not([hidden]) button")
     playwright.expect(others).to_have_count(5)
     assert others.first.inner_text() == "Ein Hund läuft."
     others.first.click()
     shows(page, "Ein Hund läuft.")
+    playwright.expect(others).to_have_count(5)  # the model's own instead of the one that is shown
+    assert others.first.inner_text() == "Ein Hund rennt."
     source(page).press_sequentially(" A cat.")
     shows(page, "Ein Hund läuft. Ein Katze.")
 

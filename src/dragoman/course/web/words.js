@@ -69,7 +69,7 @@ function tokens({ model, say }) {
                 under: (i) => make("small", { "data-live": `words.id.${i}` }, ids[i]),
             }),
             factList([
-                [say("words.letters"), number("words.letters", [...run.source.text].length, 0)],
+                [say("words.letters"), number("words.letters", [...run.source.text.matchAll(/\p{L}/gu)].length, 0)],
                 [say("words.count"), number("words.count", ids.length, 0)],
                 [say("words.reads"), word("words.ids", ids.join(" "))],
             ]));

@@ -32,7 +32,7 @@ export class SentencePanel {
         by("undo").hidden = !sentence.changed;
         if (other) by("kept").textContent = "";
         const about = JSON.stringify(this.request(sentence));
-        if (about === this.#asked) return;
+        if (about === this.#asked) return this.#hideShown();
         this.#stop();
         this.#asked = about;
         for (const id of LISTS) by(id).inert = true; // until it belongs to this sentence
@@ -60,10 +60,11 @@ export class SentencePanel {
         ]);
         if (signal.aborted) return;
         for (const id of LISTS) by(id).inert = false;
-        this.#list("alternatives", others?.alternatives ?? [], ({ text }) => ({
+        this.#list("alternatives", others?.alternatives.length ? [others, ...others.alternatives] : [], ({ text }) => ({
             text,
             items: [make("bdi", {}, text)],
         }));
+        this.#hideShown();
         this.#list("matches", matches?.matches ?? [], ({ source, target, score }) => ({
             text: target,
             items: [
@@ -72,6 +73,11 @@ export class SentencePanel {
                 make("small", { class: "soft" }, make("bdi", {}, source)),
             ],
         }));
+    }
+
+    /** Among other translations the model's own is the first: hide the one that is shown. */
+    #hideShown() {
+        for (const one of by("alternatives").querySelectorAll("li")) one.hidden = one.textContent === this.sentence.text;
     }
 
     async #try(path, body, signal) {
