@@ -108,6 +108,17 @@ def test_export(dragoman_, tmp_path):
     assert (tmp_path / "out" / "model.json").exists()
 
 
+def test_calibrating_needs_lines(dragoman_, tmp_path):
+    (tmp_path / "empty.en").write_text("\n\n")
+    (tmp_path / "empty.de").write_text("\n\n")
+    calibrate = "--calibrate", tmp_path / "empty.en", tmp_path / "empty.de"
+    model = saved(tmp_path / "m", 1)
+    code, _, err = dragoman_("export", model, "--to", "firefox", "-o", tmp_path / "out", *calibrate)
+
+    assert code == 3
+    assert "empty.en: only empty lines\nhint: " in err
+
+
 def test_a_missing_model(dragoman_, tmp_path):
     code, _, err = dragoman_("import", tmp_path / "nothing", "-o", tmp_path / "out")
 

@@ -188,6 +188,9 @@ def test_digests_of_the_files_are_checked(name: str, tmp_path: Path) -> None:
                 read(tmp_path / "m")
         else:
             assert read(tmp_path / "m").target_language == ("nb" if "meta" in name else "de")
+    (tmp_path / "m" / name).write_text("{")
+    with pytest.raises(ModelError, match=rf"{name}: not valid JSON"):
+        read(tmp_path / "m")
 
 
 def test_the_shortlist_is_imported(exported: Path, tmp_path: Path, ours: tuple[Bundle, Path]) -> None:
@@ -256,6 +259,26 @@ def test_fxtranslate_translates_alike(exported: Path) -> None:
         assert code.Program(exported).translate(SOURCES, shortlist=shortlist)[0] == [
             target for _, target in PAIRS
         ]
+
+
+def test_other_translations_by_fxtranslate_are_an_error(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("fxtranslate")
+    monkeypatch.setattr(code.Program, "translate", lambda _, lines: (["other"] * len(lines), "avx2"))
+    with pytest.raises(DragomanError, match=r"\(avx2\) disagrees on .* it has 'other'") as caught:
+        import_model(str(exported), tmp_path / "ours")
+    assert "docs/how-to/firefox.md" in str(caught.value.hint)
+    assert not (tmp_path / "ours").exists()
+
+
+def test_a_damaged_shortlist_is_named_before_fxtranslate_runs(exported: Path, tmp_path: Path) -> None:
+    pytest.importorskip("fxtranslate")
+    shutil.copytree(exported, tmp_path / "m")
+    shortlist = next((tmp_path / "m").glob("lex*"))
+    shortlist.write_bytes(shortlist.read_bytes()[:100])
+    with pytest.raises(ModelError, match="not a binary shortlist"):
+        import_model(str(tmp_path / "m"), tmp_path / "ours")
 
 
 def test_a_model_that_fxtranslate_refuses_is_an_error(tmp_path: Path) -> None:

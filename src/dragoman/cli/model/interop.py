@@ -198,8 +198,10 @@ def _calibration(paths: tuple[str, str] | None) -> list[tuple[str, str]]:
         return []
     from dragoman.text.corpora.corpus import open_corpus
 
-    pairs = [(line.source, line.target) for line in open_corpus(paths)]
-    return [pair for pair in pairs if pair[0].strip()]
+    pairs = [(line.source, line.target) for line in open_corpus(paths) if line.source.strip()]
+    if not pairs:
+        raise DataError(f"{paths[0]}: only empty lines", hint="check that it is the right file")
+    return pairs
 
 
 def _say_cost(model: Path, output: Path, pairs: list[tuple[str, str]]) -> None:

@@ -234,11 +234,16 @@ def check_digests(folder: Path) -> None:
 
 
 def _about(folder: Path, name: str = "metadata.json") -> dict[str, Any]:
-    """Return what a JSON file of a Firefox model says; nothing if there is none or it is something else."""
+    """Return what a JSON file of a Firefox model says; nothing if there is none or it is something else.
+
+    Raises ModelError if it is damaged.
+    """
     try:
         about = json.loads((folder / name).read_bytes())
-    except (OSError, ValueError, RecursionError):
+    except OSError:
         return {}
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{folder / name}: not valid JSON ({error})", hint=_WHOLE) from error
     return about if isinstance(about, dict) else {}
 
 
