@@ -82,6 +82,8 @@ def _recipe(pipeline: Pipeline, step: PipelineStep) -> Recipe:
     value = {name: words[i + 1] for i, name in enumerate(words[:-1]) if name in ("--recipe", "--preset")}
     path = Path(value["--recipe"]) if "--recipe" in value else None
     overrides = [word for word in words if "=" in word and not word.startswith("-")]
+    if step.words[0] == "distil":
+        overrides.append('teacher.models=["of the pipeline"]')
     return resolve(preset=value.get("--preset"), recipe=path, overrides=overrides)
 
 

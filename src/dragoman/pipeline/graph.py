@@ -38,6 +38,9 @@ class PipelineStep(Options, section="steps"):
     name: Annotated[str, Option("Name of the step and of its result.")]
     run: Annotated[str, Option("The words of a command after `dragoman`.")] = ""
     shell: Annotated[str, Option("Any other command, for /bin/sh.")] = ""
+    needs: Annotated[
+        tuple[str, ...], Option("Steps that must be done before, besides those that it names.")
+    ] = ()
     processes: Annotated[int, Option("Processes of torchrun.", at_least=1, at_most=1024)] = 1
 
     def __post_init__(self) -> None:
@@ -69,8 +72,8 @@ class PipelineStep(Options, section="steps"):
 
     @property
     def references(self) -> set[str]:
-        """The names in braces."""
-        return set(_REFERENCE.findall(self.shell or self.run))
+        """The names in braces, and those of `needs`."""
+        return {*_REFERENCE.findall(self.shell or self.run), *self.needs}
 
 
 @dataclass(frozen=True, kw_only=True)

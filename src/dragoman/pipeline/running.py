@@ -147,7 +147,13 @@ class _Run:
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONUNBUFFERED": "1"},
+                env={
+                    **os.environ,
+                    "OMP_NUM_THREADS": str(threads),
+                    "PYTHONUNBUFFERED": "1",
+                    # So that `dragoman` and `python` are those of this command.
+                    "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+                },
                 start_new_session=True,
                 preexec_fn=_die_with_parent if _LINUX else None,
             )
