@@ -38,9 +38,7 @@ class PipelineStep(Options, section="steps"):
     name: Annotated[str, Option("Name of the step and of its result.")]
     run: Annotated[str, Option("The words of a command after `dragoman`.")] = ""
     shell: Annotated[str, Option("Any other command, for /bin/sh.")] = ""
-    needs: Annotated[
-        tuple[str, ...], Option("Steps that must be done before, besides those that it names.")
-    ] = ()
+    needs: Annotated[tuple[str, ...], Option("More steps that must be done before.")] = ()
     processes: Annotated[int, Option("Processes of torchrun.", at_least=1, at_most=1024)] = 1
 
     def __post_init__(self) -> None:
