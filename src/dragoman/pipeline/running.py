@@ -55,7 +55,7 @@ def log_end(folder: Path, name: str, lines: int) -> list[str]:
             text = file.read().decode("utf-8", errors="replace")
     except OSError:
         return []
-    return [line.rsplit("\r", 1)[-1] for line in text.splitlines()[-lines:]]
+    return [line.rsplit("\r", 1)[-1] for line in text.rstrip().split("\n")[-lines:]]
 
 
 def run_pipeline(pipeline: Pipeline, *, jobs: int, say: Callable[[str], None] = lambda text: None) -> Rows:
@@ -140,7 +140,7 @@ class _Run:
         log.parent.mkdir(parents=True, exist_ok=True)
         threads = 1 if step.processes > 1 else max(1, (os.cpu_count() or 1) // self.jobs)
         with log.open("ab") as file:
-            file.write(f"\n$ {self.pipeline.by_hand(step)}\n".encode())
+            file.write(f"$ {self.pipeline.by_hand(step).strip()}\n".encode())
             file.flush()
             process = subprocess.Popen(
                 self.pipeline.command(step),

@@ -8,17 +8,23 @@ const EVERY = 2000; // milliseconds
 
 export function stepsView() {
     const place = make("div", {});
+    const show = (some) => {
+        for (const part of [place.closest("section"), document.querySelector('nav a[href="#steps"]')]) part.hidden = !some;
+    };
     const look = async () => {
         try {
             const pipelines = await (await fetch("api/steps")).json();
             renew(place, pipelines.flatMap(table));
-            place.closest("section").hidden = !pipelines.length;
+            show(pipelines.length > 0);
         } catch {
             // the page says that the server does not answer
         }
         setTimeout(look, EVERY);
     };
-    queueMicrotask(look);
+    queueMicrotask(() => {
+        show(false);
+        look();
+    });
     return [place];
 }
 
