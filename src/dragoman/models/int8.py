@@ -27,7 +27,8 @@ def round_to_int8(weight_RC: Tensor, parts: Sequence[int]) -> tuple[Tensor, Tens
     """
     weight_RC = weight_RC.detach().float()
     greatest = torch.stack([part.abs().amax() for part in weight_RC.split_with_sizes(list(parts))])
-    q_P = torch.where(greatest > 0, GREATEST / greatest, 1.0)
+    # Not 127 / tensor: PyTorch multiplies by the reciprocal, which rounds twice.
+    q_P = torch.where(greatest > 0, torch.full_like(greatest, GREATEST) / greatest, 1.0)
     numbers_RC = (weight_RC * _by_row(q_P, parts)).round_().clamp_(-GREATEST, GREATEST)
     return numbers_RC.to(torch.int8), q_P
 
