@@ -40,6 +40,7 @@ FLOORS = {
     "translation.native": 6,
     "interop": 6,
     "interop.html": 7,
+    "interop.firefox": 8,
     "inspection": 6,
     "training": 6,
     "translation": 7,
@@ -50,6 +51,8 @@ FLOORS = {
     "serving": 9,
     "bench": 10,
     "course": 10,
+    "pipeline": 1,
+    "pipeline.forecast": 10,
     "cli": 11,
     "__main__": 12,
 }

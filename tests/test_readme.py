@@ -14,8 +14,9 @@ The folder holds train, valid and test, each as .en and .de, and train.tsv: a fe
 corpus, and memory.tmx, a few more of them. It holds documents: de.po, talk.srt, catalogue.csv, and a
 folder site of Markdown and HTML. It also holds models of other programs: the folders opus-mt-en-de,
 opus-mt-en-mul and firefox-ende, and the archive opus-2020-02-26.zip. A page that uses `runs/en-de` without
-training it finds a model there. A later block finds the files of an earlier one. Commands of dragoman and
-Python run in the process of the test, and bash runs blocks with `&`, `$`, `||` and the like.
+training it finds a model there. A file that a page tells to write is written. A later block finds the files
+of an earlier one. Commands of dragoman and Python run in the process of the test, and bash runs blocks with
+`&`, `$`, `||` and the like.
 """
 
 from __future__ import annotations
@@ -188,6 +189,8 @@ def test_the_commands_work(
     put_documents(tmp_path)
     if "opus-" in PAGES[name] or "firefox-ende" in PAGES[name]:
         put_models(tmp_path)
+    for file, content in re.findall(r"^Write `([\w.-]+)`:\n\n```toml\n(.*?)^```$", PAGES[name], re.M | re.S):
+        (tmp_path / file).write_text(content, encoding="utf-8")
     if "$ python benchmarks/" in PAGES[name]:
         (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")  # as in a checkout of the source
     if not re.search(r"-o runs/en-de(?![-\w])", PAGES[name]):

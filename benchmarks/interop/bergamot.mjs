@@ -21,6 +21,5 @@ await translate(lines[0]);
 const before = process.cpuUsage();
 const found = await Promise.all(lines.map(translate));
 const {user, system} = process.cpuUsage(before);
-process.stdout.write(JSON.stringify([found.map((one) => one.target.text), (user + system) / 1e6]));
 await translator.delete();
-process.exit(0);
+process.stdout.write(JSON.stringify([found.map((one) => one.target.text), (user + system) / 1e6]), () => process.exit(0));

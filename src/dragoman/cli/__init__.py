@@ -54,7 +54,8 @@ COMMANDS = {
     "ladder": _Command(
         "train.ladder", "ladder", "Train several recipes within one budget, and compare them."
     ),
-    "import": _Command("model.interop", "import_model", "Import a model of Hugging Face or Marian."),
+    "pipeline": _Command("pipeline", "pipeline", "Run commands that need each other's results, and resume."),
+    "import": _Command("model.interop", "import_model", "Import a model of Hugging Face, Marian or Firefox."),
     "export": _Command("model.interop", "export_model", "Export a model to another program, or to a page."),
     "config": _Command("train.config", "config", "Print the options of a recipe with their descriptions."),
     "doctor": _Command("bench", "doctor", "Check this machine and suggest changes."),

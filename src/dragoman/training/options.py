@@ -18,6 +18,7 @@ ValidationSearch = Literal["greedy", "generation"]
 Optimizer = Literal["adam", "muon"]
 Precision = Literal["auto", "fp32", "bf16"]
 Parallel = Literal["replicated", "sharded"]
+Rounding = Literal["int8"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +136,13 @@ class TrainingConfig(Options, section="training"):
             "again (activation checkpointing, Chen et al. 2016). Saves memory for up to a third more time."
         ),
     ] = False
+    quantise: Annotated[
+        Rounding | None,
+        Option(
+            "Train, validate and score with weights rounded as in 8-bit models of Marian and Firefox, so "
+            "that rounding costs less. The gradient changes the weights before rounding, which are kept."
+        ),
+    ] = None
     validate_every: Annotated[
         int, Option("Updates between validations. Each validation writes a checkpoint.", at_least=1)
     ] = 500

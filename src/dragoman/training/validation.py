@@ -35,7 +35,7 @@ Translate = Callable[[AnySeq2Seq], Scored]
 
 @dataclass(frozen=True, kw_only=True)
 class Examiner:
-    """Validates the model of a learner."""
+    """Validates the model of a learner, with rounded weights if the run rounds them."""
 
     learner: Learner
     valid: TokenisedCorpus | None
@@ -44,9 +44,9 @@ class Examiner:
     def examine(self, step: int) -> tuple[Candidate, Scored]:
         """Validate the current weights, on every process."""
         model = self.learner.model
+        loss = self.validation_loss()
         model.eval()
-        with torch.inference_mode():
-            loss = self.validation_loss()
+        with self.learner.rounded(), torch.inference_mode():
             scored = self.translate(model) if self.translate is not None else NOT_SCORED
         candidate = Candidate(
             step=step,
@@ -61,13 +61,13 @@ class Examiner:
     def validation_loss(self) -> float | None:
         """Nats a token of the validation text, computed by all processes; None without the text."""
         self.learner.model.eval()
-        with torch.inference_mode():
+        with self.learner.rounded(), torch.inference_mode():
             return None if self.valid is None else self._loss(self.valid, self.learner.world)
 
     def loss_of(self, corpus: TokenisedCorpus) -> float:
         """Negative log-likelihood of a text in nats a token, without smoothing, by this process alone."""
         self.learner.model.eval()
-        with torch.inference_mode():
+        with self.learner.rounded(), torch.inference_mode():
             return self._loss(corpus, World(0, 1, self.learner.world.device))
 
     def _loss(self, corpus: TokenisedCorpus, world: World) -> float:

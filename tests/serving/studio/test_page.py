@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -244,3 +245,36 @@ def test_a_phone(show: Show, run: Path, other: Path) -> None:
         page.evaluate("document.querySelectorAll('details').forEach((one) => one.open = true)")
         page.wait_for_timeout(500)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_steps_of_a_pipeline(show: Show, run: Path, tmp_path: Path, scheme: str) -> None:
+    from axe_playwright_python import sync_playwright as axe
+
+    rows = {
+        "mine": {"state": "done", "seconds": 61.0, "most_memory_mb": 1200, "needs": [], "trains": True},
+        "b": {"state": "failed", "seconds": 2.0, "needs": ["mine"], "trains": False},
+        "c": {"state": "waiting", "needs": ["b"], "trains": False},
+    }
+    (tmp_path / "pipeline.json").write_text(json.dumps({"title": "", "steps": rows}))
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "b.log").write_text(f"$ b\n10%\r{HOSTILE}\n")
+    with serving(tmp_path) as url:
+        page = show(url, color_scheme=scheme, bypass_csp=True, viewport={"width": 360, "height": 740})
+        page.locator("#steps tbody tr").nth(3).wait_for()
+        shown = [" ".join(text.split()) for text in page.locator("#steps tbody tr").all_inner_texts()]
+        assert shown == [
+            "mine done 1:01 1,200 MB",
+            "b failed 0:02 mine",
+            f"$ b {HOSTILE}",
+            "c waiting 0:00 b",
+        ]
+        page.get_by_role("link", name="Steps").wait_for()
+        assert page.locator(".runs article").count() == 1
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        found = axe.Axe().run(page, context="#steps").response["violations"]
+        assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+    with serving(run) as url:
+        page = show(url)
+        assert not page.locator("#steps").is_visible()
+        assert page.get_by_role("link", name="Steps").count() == 0

@@ -140,6 +140,15 @@ def test_resuming_with_a_moving_average(average_of: str, corpora: Corpora, tmp_p
     assert not same(weights(whole), weights(other))
 
 
+def test_resuming_with_rounded_weights(corpora: Corpora, tmp_path: Path) -> None:
+    options = {"quantise": "int8", "accumulate": 2, "ema": 0.8}
+    whole = run_with_stops(tmp_path / "whole", corpora, [], **options)
+
+    resumed = run_with_stops(tmp_path / "resumed", corpora, [2, 5, 13], **options)
+
+    check_equal(resumed, whole)
+
+
 @pytest.mark.parametrize("precision", ["fp32", pytest.param("bf16", marks=needs_bf16)])
 def test_resuming_with_a_head_that_learns_to_align(precision: str, corpora: Corpora, tmp_path: Path) -> None:
     options = {"alignment_weight": 0.5, "accumulate": 2, "precision": precision, "max_updates": 8}

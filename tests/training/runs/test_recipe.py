@@ -234,3 +234,18 @@ def test_word_vectors_are_refused_and_an_empty_section_of_theirs_is_read(tmp_pat
         assert "leave [embeddings] out" in error.value.hint
     with pytest.raises(ConfigError, match="embeddings.frozen"):
         resolve(overrides=["embeddings.frozen=true"])
+
+
+@pytest.mark.parametrize(
+    ("other", "hint"),
+    [
+        ("model.architecture=recurrent", "transformer, ssru"),
+        ("tuning.lora_rank=4", "tuning.lora_rank=0"),
+        ("training.parallel=sharded", "training.parallel=replicated"),
+    ],
+)
+def test_what_cannot_be_trained_with_rounded_weights(other, hint):
+    with pytest.raises(ConfigError, match=r'training\.quantise = "int8"') as caught:
+        resolve(preset="tiny", overrides=["training.quantise=int8", other])
+
+    assert hint in caught.value.hint

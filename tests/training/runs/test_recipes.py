@@ -23,7 +23,8 @@ from dragoman.training.step.update import _Recomputed as Layer
 from dragoman.translation.translator import Translator
 
 FOLDER = Path(__file__).parents[3] / "recipes"
-RECIPES = sorted(FOLDER.rglob("*.toml"))
+PIPELINES = sorted(FOLDER.glob("pipeline*.toml"))
+RECIPES = sorted(set(FOLDER.rglob("*.toml")) - set(PIPELINES))
 LAYERS = ["encoder_layers=1", "decoder_layers=1"]
 SHAPES = {
     "transformer": ["d_model=16", "d_ff=16", "heads=2", *LAYERS],
@@ -262,3 +263,12 @@ def test_a_paper_s_recipe_runs_in_two_processes(path, tmp_path):
     assert (started["processes"], started["precision"]) == (2, "bf16")
     assert [row["step"] for row in rows if row["kind"] == "finish"] == [2]
     assert isinstance(Translator.load(tmp_path / "run")("A small dog sleeps."), str)
+
+
+@pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)
+def test_a_pipeline_has_steps_whose_training_resolves(path: Path, tmp_path: Path) -> None:
+    from dragoman.pipeline.forecast import forecast
+    from dragoman.pipeline.graph import Pipeline
+
+    found = forecast(Pipeline.read(path, tmp_path, tmp_path))
+    assert all(one.seconds for one in found if one.disk_mb)

@@ -39,7 +39,7 @@ def save(bundle: Bundle, folder: Path, output: Path) -> None:
     Raises ModelError if a file is damaged, or the numbers cannot be kept as they are.
     """
     found = files.find(folder)
-    weights, values, matrices = files.read_model(found.model)
+    weights, values, matrices = files.read_marian_weights(found.model)
     config = cast(Config, bundle.model.config)  # which Marian's reader makes
     stored = weights_of(bundle.model)
     stored |= _integers(config, stored, weights, matrices, ModelOptions(values, str(found.model)))

@@ -78,7 +78,7 @@ def find(folder: Path) -> Files:
     )
 
 
-def read_model(path: Path) -> tuple[dict[str, Tensor], dict[str, Any], dict[str, Matrix]]:
+def read_marian_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, Any], dict[str, Matrix]]:
     """Return the weights by name in float32, the options that were saved with them, and the 8-bit matrices.
 
     The multipliers of inputs, `NAME_QuantMultA`, are among the weights. Raises ModelError if the file is
@@ -218,7 +218,7 @@ def stated_languages(folder: Path) -> tuple[str, str]:
     return "und", "und"
 
 
-def check_digests(folder: Path) -> None:
+def check_sha256(folder: Path) -> None:
     """Raise ModelError if a file is not the one that Firefox's metadata.json or registry.json describes."""
     wanted = [(path, _about(folder).get("hash")) for path in folder.glob("model.*.bin")]
     registry = _about(folder, "registry.json")

@@ -52,8 +52,8 @@ def read(folder: Path) -> Bundle:
     """
     folder = Path(folder)
     found = files.find(folder)
-    files.check_digests(folder)
-    weights, values, _ = files.read_model(found.model)
+    files.check_sha256(folder)
+    weights, values, _ = files.read_marian_weights(found.model)
     weights = {name: weight for name, weight in weights.items() if not name.endswith(MULTIPLIER)}
     options = ModelOptions(values, f"{found.model}: {files.OPTIONS}")
     faults = refusals(options, weights)

@@ -25,7 +25,7 @@ from dragoman.serving.http.settings import Settings, names_of
 from dragoman.serving.http.static import page_routes
 from dragoman.serving.service.limits import Limits
 from dragoman.serving.studio.attention import LONGEST, Attentions, available
-from dragoman.serving.studio.watch import Seen, Watch, Watched
+from dragoman.serving.studio.watch import Seen, Watch, Watched, steps_of
 
 _READERS = 32  # pages that are open at once
 _BEAT = 10.0  # seconds between signs of life
@@ -72,6 +72,7 @@ class Studio:
             [
                 Route("/api/news", self.news),
                 self._route("/api/points", self.points, _POINTS),
+                Route("/api/steps", self.steps),
                 self._route("/api/checkpoints", self.checkpoints, {"run": _RUN}),
                 self._route("/api/attention", self.attention, _ATTENTION, method="POST"),
                 *page_routes("/", "serving/web/studio", "index.html", below="/{name:path}"),
@@ -94,6 +95,10 @@ class Studio:
         run, low, high = self._run(asked["run"]), asked["low"], asked["high"]
         low, high = -math.inf if low is None else low, math.inf if high is None else high
         return JSONResponse(await asyncio.to_thread(run.points, asked["most"], asked["axis"], low, high))
+
+    async def steps(self, request: Request) -> Response:
+        """The steps of each pipeline that is watched, with the end of the log of those that run or failed."""
+        return JSONResponse(await asyncio.to_thread(lambda: [steps_of(one) for one in self.watch.pipelines]))
 
     async def checkpoints(self, asked: dict[str, Any]) -> Response:
         """The checkpoints of a run that are on this machine."""

@@ -14,6 +14,7 @@ from typing import IO, Any
 from dragoman.base.config import read_toml
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.options import show
+from dragoman.pipeline.running import RECORD, log_end, read_rows
 from dragoman.serving.studio.history import Axis, History, Point
 
 METRICS, RECIPE = "metrics.jsonl", "training.toml"
@@ -154,6 +155,8 @@ class Watch:
         for path in paths:
             if not path.exists():
                 raise DataError(f"{path}: not found", hint=f"name a training folder or its {METRICS}")
+        self.pipelines = [path for path in paths if (path / RECORD).exists()]
+        paths = [run for path in paths for run in (_runs_of(path) if path in self.pipelines else [path])]
         labels = labels_of(paths)
         self.runs = [Watched(path, label) for path, label in zip(paths, labels, strict=True)]
         self.every = every
@@ -180,6 +183,21 @@ class Watch:
     def _wake(self) -> None:
         self.bell.set()
         self.bell = asyncio.Event()
+
+
+def _runs_of(folder: Path) -> list[Path]:
+    """The metrics of the training steps of a pipeline, which may not exist yet."""
+    return [folder / name / METRICS for name, row in read_rows(folder).items() if row.get("trains")]
+
+
+def steps_of(folder: Path) -> dict[str, Any]:
+    """The steps of a pipeline. Those that run or failed have the end of their log."""
+    rows = []
+    for name, row in read_rows(folder).items():
+        shown = {key: row.get(key) for key in ("state", "seconds", "began", "most_memory_mb", "needs")}
+        going = row.get("state") in ("running", "failed")
+        rows.append({"name": name, **shown, "log": log_end(folder, name, 6) if going else []})
+    return {"folder": str(folder), "now": time.time(), "steps": rows}
 
 
 def labels_of(paths: Sequence[Path]) -> list[str]:

@@ -21,6 +21,8 @@ from dragoman.training.runs.tuning.outcome import Tuned
 from dragoman.translation.folder.summary import describe_shape
 from dragoman.version import __version__
 
+_INT8 = "int8, one scale a matrix, as in 8-bit models of Marian; all scores are of rounded weights"
+
 
 def write(prepared: Prepared, *, started: Started, finished: Finished, tuned: Tuned | None = None) -> None:
     """Write the model card at the end of a run."""
@@ -87,6 +89,7 @@ def render(
             ["seed", str(recipe.seed)],
             *_teachers(recipe),
             ["weights", finished.outcome],
+            *([["tuned for", _INT8]] if recipe.training.quantise else []),
             ["torch, Python", f"{torch.__version__}, {platform.python_version()}"],
             *_validation(finished, leaked),
         ],

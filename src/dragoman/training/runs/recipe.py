@@ -23,6 +23,7 @@ from dragoman.text.tokenizers.tokenizer import TokenizerConfig
 from dragoman.training.distillation.options import TeacherConfig
 from dragoman.training.options import Annotating, TrainingConfig
 from dragoman.training.runs.tuning.options import TuningConfig
+from dragoman.translation.folder.quantised import ARCHITECTURES
 from dragoman.translation.search.options import Beam
 
 DATA_VARIABLE = "DRAGOMAN_DATA"
@@ -194,6 +195,7 @@ class Recipe(Options):
         self._check_unseen()
         self.training.aligning(self.model)  # raises ConfigError if the model has no head to train
         self.training.recomputing(self.model)
+        self._check_rounded()
         # Two separate vocabularies may be of one size, but their ids mean different words.
         # The files of an imported tokenizer are two, but their ids belong to one vocabulary.
         if self.model.tie == "all" and not self.tokenizer.shared and self.tokenizer.kind != "mapped":
@@ -237,6 +239,27 @@ class Recipe(Options):
             )
         if names := self._changing("placeholders"):
             raise changes_targets(names[0])
+
+    def _check_rounded(self) -> None:
+        """8-bit models are whole ones, of the architectures that Marian shares with us."""
+        if not self.training.quantise:
+            return
+        rounding = f'training.quantise = "{self.training.quantise}"'
+        if self.model.architecture not in ARCHITECTURES:
+            raise ConfigError(
+                f'{rounding} with model.architecture = "{self.model.architecture}"',
+                hint=f"leave it out; only these can be rounded: {', '.join(ARCHITECTURES)}",
+            )
+        if self.tuning.lora_rank:
+            raise ConfigError(
+                f"{rounding} rounds all weights, but adapters leave them as they are",
+                hint="set tuning.lora_rank=0",
+            )
+        if self.training.parallel == "sharded":
+            raise ConfigError(
+                f'{rounding} needs all weights in each process, but training.parallel = "sharded"',
+                hint="set training.parallel=replicated",
+            )
 
     def _changing(self, *shares: str) -> list[str]:
         """Those of the options that change tokens in every epoch: sampling, and these of [data]."""

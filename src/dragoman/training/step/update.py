@@ -16,6 +16,7 @@ from torch.utils.checkpoint import checkpoint
 
 from dragoman.base.errors import out_of_memory
 from dragoman.models.folder.weights import weights_of
+from dragoman.models.int8 import rounded_to_int8
 from dragoman.models.layers.embeddings import CLOSED, close
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.transformer import Transformer
@@ -109,6 +110,13 @@ class Learner:
     def together(self) -> AbstractContextManager[None]:
         """Name the process that is lost, if the block fails for that: the layers exchange weights."""
         return nullcontext() if self._shards is None else self.world.together()
+
+    def rounded(self) -> AbstractContextManager[None]:
+        """Within the block, `model` has the weights that `training.quantise` says, which are translated with.
+
+        Enter it outside of `torch.inference_mode`.
+        """
+        return rounded_to_int8(self.model) if self.config.quantise else nullcontext()
 
     def gather(self) -> None:
         """Give `model` all current weights in every process."""
@@ -249,13 +257,14 @@ class Learner:
 
     def _backward(self, batch: Batch, tokens: int) -> Tensor:
         """Add the gradients of a batch; return its summed loss and negative log-likelihood."""
-        if self._shards is not None:
-            loss, nll = self._together(self._shards, batch)
-        elif batch.tokens:
-            loss, nll = self.objective(batch)
-        else:
-            return torch.zeros(2, device=self.world.device)
-        torch.autograd.backward(loss / tokens)
+        with self.rounded():
+            if self._shards is not None:
+                loss, nll = self._together(self._shards, batch)
+            elif batch.tokens:
+                loss, nll = self.objective(batch)
+            else:
+                return torch.zeros(2, device=self.world.device)
+            torch.autograd.backward(loss / tokens)
         return torch.stack((loss.detach(), nll.detach()))
 
     def _fault(self, loss: float, norm: float) -> Literal["", "loss", "gradient"]:

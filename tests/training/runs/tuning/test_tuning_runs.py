@@ -17,6 +17,7 @@ from dragoman.evaluation.evaluate import evaluate
 from dragoman.models.folder.bundle import Bundle, load, save
 from dragoman.models.folder.merge import merge_adapter
 from dragoman.models.folder.weights import put_weights, read_weights, weights_of
+from dragoman.models.int8 import rounded_to_int8
 from dragoman.text import toy
 from dragoman.text.corpora.formats import tmx
 from dragoman.training.events import Finished, Quiet, Started
@@ -169,6 +170,23 @@ def test_before_and_after_are_in_the_display_the_metrics_and_the_card(base: Path
     tuned = evaluate(Translator.load(tmp_path / "mine"), GENERAL[120:], metrics=("chrf",), bootstrap=0)
     after = compared["general"]["systems"]["after"]["chrf"]["value"]
     assert tuned.scores.chrf.value == pytest.approx(after)  # what was scored is what was written
+
+
+def test_tuned_for_int8_the_scores_are_of_rounded_weights(base: Path, tmp_path: Path) -> None:
+    tune(base, tmp_path / "mine", "training.quantise=int8", "tuning.interpolate=1")
+
+    compared = {row["text"]: row for row in rows(tmp_path / "mine", "comparison")}
+    card = (tmp_path / "mine/README.md").read_text(encoding="utf-8")
+    assert "| tuned for | int8, one scale a matrix" in card
+    for name, folder in (("before", base), ("after", tmp_path / "mine")):
+        bundle = load(folder)
+        with rounded_to_int8(bundle.model):
+            translator = Translator.of(bundle, engine=None)
+            found = evaluate(translator, GENERAL[120:], metrics=("chrf",), bootstrap=0)
+        score = compared["general"]["systems"][name]["chrf"]["value"]
+        assert found.scores.chrf.value == pytest.approx(score)
+    own = weights(tmp_path / "mine")["encoder.0.feed_forward.inner.weight"]
+    assert len(own.unique()) > 255  # not rounded
 
 
 @pytest.mark.thorough

@@ -7,10 +7,12 @@ import { eventsView } from "./events.js";
 import { recipeView } from "./recipe.js";
 import { runsView } from "./runs.js";
 import { samplesView } from "./samples.js";
+import { stepsView } from "./steps.js";
 import { Store } from "./store.js";
 
 const PARTS = [
     ["runs", "Runs", runsView],
+    ["steps", "Steps", stepsView],
     ["curves", "Curves", curvesView],
     ["translations", "Translations", samplesView],
     ["attention", "Attention", attentionView],

@@ -6,6 +6,7 @@ Both models translate each text, and their scores are compared.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from dragoman.evaluation.results import Comparison, Difference, Score
 from dragoman.models.folder.bundle import Bundle
 from dragoman.models.folder.merge import merge_lora, write_adapter
 from dragoman.models.folder.weights import put_weights, weights_of, write_weights
+from dragoman.models.int8 import rounded_to_int8
 from dragoman.models.lora import lora_shape, lora_weights
 from dragoman.training.runs.prepare import Prepared
 from dragoman.training.runs.tuning.held_out import Pair
@@ -74,10 +76,13 @@ def finish_tuning(trainer: Trainer, prepared: Prepared, *, base: Bundle, tuned: 
         say(f"the adapter alone is in {adapter}: use it with the base and --adapter")
     say("translating with the base and with the tuned model")
     texts = {IN_DOMAIN: prepared.validation_pairs, GENERAL: prepared.general_pairs}
+    rounding = rounded_to_int8 if prepared.recipe.training.quantise else nullcontext
+    with rounding(base.model), rounding(tuned.model):  # as they are translated with in the end
+        comparisons = compared(base, tuned, texts)
     outcome = Tuned(
         base=prepared.base.name if prepared.base is not None else "",
         share=share,
-        comparisons=compared(base, tuned, texts),
+        comparisons=comparisons,
     )
     for row in outcome.to_table():
         trainer.metrics.add(row)

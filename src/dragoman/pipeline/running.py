@@ -1,0 +1,225 @@
+"""Run the steps of a pipeline in processes of their own. Imports no torch.
+
+The folder gets a result and a log for each step, and pipeline.json, the record of what was done with which
+inputs. A step whose inputs have changed, or those of a step that it needs, runs again; its old result is
+moved to old/. A step that was interrupted runs the same command, which resumes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from dragoman.base.errors import ConfigError, DragomanError
+from dragoman.base.files import write_whole
+from dragoman.base.jobs import Lock
+from dragoman.pipeline.graph import Pipeline, PipelineStep
+
+RECORD = "pipeline.json"
+State = Literal["waiting", "running", "done", "failed"]
+Rows = dict[str, dict[str, Any]]
+_LINUX = sys.platform == "linux"
+_PATIENCE = 120.0  # seconds in which an interrupted step may save
+_MOST_LOG = 1 << 14  # bytes
+_SHOWN = 12  # lines of the log of a step that failed
+
+
+def read_rows(folder: Path) -> Rows:
+    """Return the record of each step in the folder of a pipeline; nothing if there is none."""
+    try:
+        table = json.loads((folder / RECORD).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    rows = table.get("steps") if isinstance(table, dict) else None
+    return (
+        {name: row for name, row in rows.items() if isinstance(row, dict)} if isinstance(rows, dict) else {}
+    )
+
+
+def log_end(folder: Path, name: str, lines: int) -> list[str]:
+    """Return the last lines of the log of a step. What a progress bar has overwritten is left out."""
+    try:
+        with (folder / "logs" / f"{name}.log").open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_LOG))
+            text = file.read().decode("utf-8", errors="replace")
+    except OSError:
+        return []
+    return [line.rsplit("\r", 1)[-1] for line in text.rstrip().split("\n")[-lines:]]
+
+
+def run_pipeline(pipeline: Pipeline, *, jobs: int, say: Callable[[str], None] = lambda text: None) -> Rows:
+    """Run every step that is not done, at most `jobs` at a time. Returns the record of each.
+
+    Raises DragomanError if steps failed, after those that do not need them; ConfigError if a result exists
+    that no step made, or another command works in the folder.
+    """
+    with Lock(pipeline.folder / f"{RECORD}.lock", pipeline.folder):
+        return _Run(pipeline, jobs, say).run()
+
+
+class _Run:
+    def __init__(self, pipeline: Pipeline, jobs: int, say: Callable[[str], None]) -> None:
+        self.pipeline, self.jobs, self.say = pipeline, jobs, say
+        self.rows = self._begin()
+        self.ended: queue.SimpleQueue[tuple[str, int, float]] = queue.SimpleQueue()
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.began: dict[str, float] = {}
+
+    def _begin(self) -> Rows:
+        """The record as it stands: what has changed is waiting, and its old result is out of the way."""
+        old, rows = read_rows(self.pipeline.folder), Rows()
+        for name, digest in self.pipeline.digests().items():
+            row, result = old.get(name), self.pipeline.result(name)
+            if row is None and result.exists():
+                raise ConfigError(
+                    f"{result}: not made by this pipeline", hint="move it away, or rename the step"
+                )
+            if row is not None and row.get("digest") == digest:
+                rows[name] = row if row.get("state") == "done" else row | {"state": "waiting"}
+                continue
+            if result.exists():
+                kept = self.pipeline.folder / "old"
+                kept.mkdir(exist_ok=True)
+                number = next(n for n in range(1, 10**6) if not (kept / f"{name}-{n}").exists())
+                os.replace(result, kept / f"{name}-{number}")
+                self.say(f"{name}: changed; the old result is {kept / f'{name}-{number}'}")
+            rows[name] = {"state": "waiting", "digest": digest, "seconds": 0.0}
+        return rows
+
+    def run(self) -> Rows:
+        self._save()
+        with self._interruptible():
+            while self._start() or self.processes:
+                self._finish(*self.ended.get())
+        failed = [name for name, row in self.rows.items() if row["state"] == "failed"]
+        if failed:
+            left = [name for name, row in self.rows.items() if row["state"] == "waiting"]
+            raise DragomanError(
+                f"{failed[0]} failed: {self.pipeline.by_hand(self.pipeline.steps[failed[0]])}\n"
+                + "\n".join(f"  {line}" for line in log_end(self.pipeline.folder, failed[0], _SHOWN))
+                + (f"\nalso failed: {', '.join(failed[1:])}" if failed[1:] else "")
+                + (f"\nwaiting for it: {', '.join(left)}" if left else ""),
+                hint=f"see {self._log(failed[0])}; repeat the command to go on",
+            )
+        return self.rows
+
+    def _start(self) -> bool:
+        """Start what is ready. Whether something was started."""
+        ready = [
+            name
+            for name, step in self.pipeline.steps.items()
+            if self.rows[name]["state"] == "waiting"
+            and all(self.rows[one]["state"] == "done" for one in self.pipeline.needs(step))
+        ]
+        started = False
+        for name in ready:
+            step = self.pipeline.steps[name]
+            alone = any(self.pipeline.steps[one].processes > 1 for one in self.processes) or (
+                step.processes > 1 and self.processes
+            )
+            if len(self.processes) < self.jobs and not alone:
+                self._spawn(name, step)
+                started = True
+        return started
+
+    def _spawn(self, name: str, step: PipelineStep) -> None:
+        if "{out}/" in step.run + step.shell:
+            self.pipeline.result(name).mkdir(parents=True, exist_ok=True)
+        log = self._log(name)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        threads = 1 if step.processes > 1 else max(1, (os.cpu_count() or 1) // self.jobs)
+        with log.open("ab") as file:
+            file.write(f"$ {self.pipeline.by_hand(step).strip()}\n".encode())
+            file.flush()
+            process = subprocess.Popen(
+                self.pipeline.command(step),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env={
+                    **os.environ,
+                    "OMP_NUM_THREADS": str(threads),
+                    "PYTHONUNBUFFERED": "1",
+                    # So that `dragoman` and `python` are those of this command.
+                    "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+                },
+                start_new_session=True,
+                preexec_fn=_die_with_parent if _LINUX else None,
+            )
+        self.processes[name], self.began[name] = process, time.monotonic()
+        self.rows[name] |= {"state": "running", "began": time.time()}
+        self.say(f"{name}: started")
+        self._save()
+        threading.Thread(target=self._wait, args=(name, process), daemon=True).start()
+
+    def _wait(self, name: str, process: subprocess.Popen[bytes]) -> None:
+        if hasattr(os, "wait4"):
+            _, status, usage = os.wait4(process.pid, 0)
+            code, memory = os.waitstatus_to_exitcode(status), usage.ru_maxrss / (2**10 if _LINUX else 2**20)
+            process.returncode = code  # the process has been waited for
+        else:
+            code, memory = process.wait(), 0.0
+        self.ended.put((name, code, memory))
+
+    def _finish(self, name: str, code: int, memory: float, state: State | None = None) -> None:
+        del self.processes[name]
+        seconds = self.rows[name].get("seconds", 0.0) + time.monotonic() - self.began.pop(name)
+        state = state or ("done" if code == 0 else "failed")
+        self.rows[name] |= {"state": state, "seconds": round(seconds, 1), "most_memory_mb": round(memory)}
+        self.say(f"{name}: {state} after {seconds:,.0f} s")
+        self._save()
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Let steps save and stop if the block is interrupted."""
+        try:
+            yield
+        except BaseException:
+            self.say("waiting for the steps to save; repeat the command to resume")
+            self._stop(signal.SIGTERM)
+            until = time.monotonic() + _PATIENCE
+            try:
+                while self.processes:
+                    ended = self.ended.get(timeout=max(0.0, until - time.monotonic()))
+                    self._finish(*ended, state="waiting")
+            except queue.Empty:
+                pass
+            finally:
+                self._stop(signal.SIGKILL)
+            raise
+
+    def _stop(self, number: int) -> None:
+        for process in self.processes.values():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, number) if hasattr(os, "killpg") else process.kill()
+
+    def _log(self, name: str) -> Path:
+        return self.pipeline.folder / "logs" / f"{name}.log"
+
+    def _save(self) -> None:
+        needs = {
+            name: {"needs": self.pipeline.needs(step), "trains": step.trains}
+            for name, step in self.pipeline.steps.items()
+        }
+        rows = {name: row | needs[name] for name, row in self.rows.items()}
+        write_whole(
+            self.pipeline.folder / RECORD, json.dumps({"title": self.pipeline.title, "steps": rows}, indent=1)
+        )
+
+
+def _die_with_parent() -> None:
+    """Ask Linux for SIGTERM when the pipeline is killed: a step left alone would meet the next one."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)

@@ -1,0 +1,57 @@
+"""What a pipeline will take, before it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dragoman.models.operations import training_step
+from dragoman.pipeline import forecast as code
+from dragoman.pipeline.forecast import critical_path, forecast
+from dragoman.pipeline.graph import Pipeline
+from dragoman.pipeline.running import run_pipeline
+from dragoman.training.runs.recipe import resolve
+
+TEXT = """
+[[steps]]
+name = "copy"
+shell = "cp {data}/x {out}"
+[[steps]]
+name = "model"
+run = "train {data}/x {data}/y --preset tiny training.max_updates=100 -o {out}"
+[[steps]]
+name = "limited"
+run = "train {data}/x {data}/y --preset tiny training.max_minutes=3 -o {out}"
+[[steps]]
+name = "translation"
+run = "translate {model} {data}/x -o {out}"
+"""
+
+
+def test_time_follows_operations_limits_and_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code, "_rate", lambda: 1e9)
+    (tmp_path / "x").write_text("a b\n" * 50)
+    (tmp_path / "p.toml").write_text(TEXT)
+    pipeline = Pipeline.read(tmp_path / "p.toml", tmp_path / "out", tmp_path)
+    (tmp_path / "out").mkdir()
+    found = {one.name: one for one in forecast(pipeline)}
+    assert found["copy"].seconds is None
+    shape = code._shape(resolve(preset="tiny"))
+    batch = [20] * (4096 // 20)
+    assert found["model"].seconds == pytest.approx(100 * training_step(shape, batch, batch) / 0.4e9)
+    assert found["limited"].seconds == 180
+    assert found["translation"].seconds is not None
+    assert found["model"].disk_mb == pytest.approx(28 * 2.35, rel=0.2)  # millions of parameters
+    chain = critical_path(list(found.values()))
+    assert chain == pytest.approx(found["model"].seconds + found["translation"].seconds)
+
+
+def test_what_is_done_has_its_real_time(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("a\n")
+    (tmp_path / "p.toml").write_text(TEXT.split('[[steps]]\nname = "model"')[0])
+    pipeline = Pipeline.read(tmp_path / "p.toml", tmp_path / "out", tmp_path)
+    (tmp_path / "out").mkdir()
+    rows = run_pipeline(pipeline, jobs=1)
+    (only,) = forecast(pipeline)
+    assert (only.state, only.seconds) == ("done", rows["copy"]["seconds"])

@@ -1,0 +1,100 @@
+"""The steps of a file: their order, their commands, and what they read."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragoman.base.errors import ConfigError
+from dragoman.pipeline.graph import Pipeline
+
+TWO = """
+[[steps]]
+name = "a"
+shell = "cp {data}/x {out}"
+[[steps]]
+name = "b"
+run = "score {data}/x {a} -o {out}"
+"""
+
+
+def read(tmp_path: Path, text: str, *, data: bool = True) -> Pipeline:
+    (tmp_path / "x").write_text("1\n")
+    path = tmp_path / "p.toml"
+    path.write_text(text)
+    return Pipeline.read(path, tmp_path / "out", tmp_path if data else None)
+
+
+def test_steps_come_after_what_they_need(tmp_path: Path) -> None:
+    text = '[[steps]]\nname = "last"\nshell = "cat {first} {middle}"\n'
+    text += '[[steps]]\nname = "middle"\nshell = "cat {first}"\n[[steps]]\nname = "first"\nshell = "echo"\n'
+    found = read(tmp_path, text)
+    assert list(found.steps) == ["first", "middle", "last"]
+    assert found.needs(found.steps["last"]) == ["first", "middle"]
+
+
+def test_a_command_has_the_places_and_results(tmp_path: Path) -> None:
+    place = tmp_path / "a place"
+    place.mkdir()
+    found = read(
+        place, TWO + '[[steps]]\nname = "c"\nrun = "train --recipe {here}/r.toml -o {out}"\nprocesses = 2\n'
+    )
+    a, b, c = (found.steps[name] for name in "abc")
+    out = place / "out"
+    assert found.command(a) == ["/bin/sh", "-c", f"cp '{place}'/x '{out}/a'"]
+    assert found.command(b) == [
+        sys.executable,
+        "-m",
+        "dragoman",
+        "score",
+        f"{place}/x",
+        f"{out}/a",
+        "-o",
+        f"{out}/b",
+    ]
+    assert found.command(c)[1:5] == ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    assert found.by_hand(b) == f"dragoman score '{place}/x' '{out}/a' -o '{out}/b'"
+
+
+def test_a_digest_changes_with_the_command_the_files_and_what_is_needed(tmp_path: Path) -> None:
+    before = read(tmp_path, TWO).digests()
+    assert read(tmp_path, TWO).digests() == before
+    changed = read(tmp_path, TWO.replace("-o {out}", "--lowercase -o {out}")).digests()
+    assert (changed["a"], changed["b"] != before["b"]) == (before["a"], True)
+    found = read(tmp_path, TWO)
+    (tmp_path / "x").write_text("2\n")
+    after = found.digests()
+    assert after["a"] != before["a"]
+    assert after["b"] != before["b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no steps"),
+        ("steps = 3", "steps"),
+        ('[[steps]]\nshell = "x"', "name"),
+        ('[[steps]]\nname = "a"', "a has neither run nor shell|neither run and shell"),
+        ('[[steps]]\nname = "a"\nrun = "x"\nshell = "y"', "a has both"),
+        ('[[steps]]\nname = "A b"\nrun = "x"', "name = 'A b'"),
+        ('[[steps]]\nname = "out"\nrun = "x"', "name = 'out'"),
+        ('[[steps]]\nname = "../a"\nrun = "x"', "name = '../a'"),
+        ('[[steps]]\nname = "a"\nrun = "x {b}"', "a needs {b}, which is no step"),
+        ('[[steps]]\nname = "a"\nrun = "x {a}"', "steps need each other: a -> a"),
+        (TWO.replace("{data}/x {out}", "{b} {out}"), "steps need each other"),
+        (TWO.replace('name = "b"', 'name = "a"'), "same name"),
+        ('[[steps]]\nname = "a"\nrun = "x \'y"', "a: No closing quotation"),
+        ('[[steps]]\nname = "a"\nrun = "x"\nprocesses = 0', "processes"),
+        ('[[steps]]\nname = "a"\nrun = "x"\ncolour = 1', "colour"),
+    ],
+)
+def test_a_mistake_is_one_clear_error(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read(tmp_path, text).digests()
+
+
+def test_the_folder_of_the_text_must_be_given(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="a needs {data}"):
+        read(tmp_path, TWO, data=False)

@@ -1,0 +1,120 @@
+"""Steps run in processes: once, again after a change, and after a kill with the same end."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dragoman.base.errors import ConfigError, DragomanError
+from dragoman.base.jobs import Lock
+from dragoman.pipeline.graph import Pipeline
+from dragoman.pipeline.running import RECORD, read_rows, run_pipeline
+
+DIAMOND = """
+[[steps]]
+name = "a"
+shell = "sort {data}/x > {out}.part && mv {out}.part {out}"
+[[steps]]
+name = "b"
+shell = "tr a-z A-Z < {a} > {out}.part && mv {out}.part {out}"
+[[steps]]
+name = "c"
+shell = "wc -l < {a} > {out}.part && mv {out}.part {out}"
+[[steps]]
+name = "d"
+shell = "cat {b} {c} > {out}.part && mv {out}.part {out}"
+"""
+
+
+def pipeline(tmp_path: Path, text: str = DIAMOND, out: str = "out") -> Pipeline:
+    if not (tmp_path / "x").exists():
+        (tmp_path / "x").write_text("b\na\n")
+    (tmp_path / "p.toml").write_text(text)
+    return Pipeline.read(tmp_path / "p.toml", tmp_path / out, tmp_path)
+
+
+def run(tmp_path: Path, text: str = DIAMOND, jobs: int = 2) -> list[str]:
+    """Run the steps and return what was said."""
+    said: list[str] = []
+    (tmp_path / "out").mkdir(exist_ok=True)
+    run_pipeline(pipeline(tmp_path, text), jobs=jobs, say=said.append)
+    return said
+
+
+def test_each_step_runs_once(tmp_path: Path) -> None:
+    said = run(tmp_path)
+    assert (tmp_path / "out" / "d").read_text().split() == ["A", "B", "2"]
+    assert next(text.split(":")[0] for text in said if "started" in text) == "a"
+    assert sum("done" in text for text in said) == 4
+    rows = read_rows(tmp_path / "out")
+    assert {row["state"] for row in rows.values()} == {"done"}
+    assert rows["d"]["needs"] == ["b", "c"]
+    assert run(tmp_path) == []
+
+
+def test_what_changed_and_what_needs_it_runs_again(tmp_path: Path) -> None:
+    run(tmp_path)
+    said = run(tmp_path, DIAMOND.replace("wc -l", "wc -c"))
+    assert [text.split(":")[0] for text in said if "started" in text] == ["c", "d"]
+    assert (tmp_path / "out" / "old" / "c-1").read_text().strip() == "2"
+    (tmp_path / "x").write_text("c\n")
+    assert sum("started" in text for text in run(tmp_path, DIAMOND.replace("wc -l", "wc -c"))) == 4
+    assert (tmp_path / "out" / "d").read_text().split() == ["C", "2"]
+
+
+def test_a_failed_step_stops_only_what_needs_it(tmp_path: Path) -> None:
+    broken = DIAMOND.replace('"tr a-z A-Z < {a}', '"echo oh no >&2; false < {a}')
+    with pytest.raises(DragomanError, match=r"b failed: (.|\n)*oh no(.|\n)*waiting for it: d") as caught:
+        run(tmp_path, broken)
+    assert "b.log" in str(caught.value.hint)
+    assert {name: row["state"] for name, row in read_rows(tmp_path / "out").items()} == {
+        "a": "done", "b": "failed", "c": "done", "d": "waiting",
+    }  # fmt: skip
+    assert [text.split(":")[0] for text in run(tmp_path) if "started" in text] == ["b", "d"]
+
+
+def test_a_result_of_another_hand_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "a").write_text("mine")
+    with pytest.raises(ConfigError, match="out/a: not made by this pipeline"):
+        run(tmp_path)
+    assert (tmp_path / "out" / "a").read_text() == "mine"
+
+
+def test_one_command_at_a_time(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with Lock(tmp_path / "out" / f"{RECORD}.lock"), pytest.raises(ConfigError, match="out"):
+        run(tmp_path)
+
+
+def test_a_damaged_record_is_as_none(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    for content in (b"\xff", b"[]", b'{"steps": 3}', b'{"steps": {"a": 1}}'):
+        (tmp_path / "out" / RECORD).write_bytes(content)
+        assert read_rows(tmp_path / "out") == {}
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform != "linux", reason="a killed pipeline ends its steps on Linux")
+def test_ten_kills_change_nothing(tmp_path: Path) -> None:
+    slow = DIAMOND.replace('shell = "', 'shell = "sleep 0.2; ')
+    pipeline(tmp_path, slow)
+    command = [sys.executable, "-m", "dragoman", "pipeline", "p.toml", "--data", ".", "-o", "out", "--quiet"]
+    draw = random.Random(1)
+    for number in range(10):
+        process = subprocess.Popen(command, cwd=tmp_path, start_new_session=True)
+        time.sleep(draw.uniform(0.1, 0.9))
+        process.send_signal(signal.SIGKILL if number % 2 else signal.SIGTERM)
+        process.wait()
+    subprocess.run(command, cwd=tmp_path, check=True)
+    assert (tmp_path / "out" / "d").read_text().split() == ["A", "B", "2"]
+    assert json.loads((tmp_path / "out" / RECORD).read_text())["steps"]["d"]["state"] == "done"
+    assert not [name for name in os.listdir(tmp_path / "out") if name.endswith(".part")]
