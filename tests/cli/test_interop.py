@@ -96,7 +96,7 @@ def test_export_to_an_unknown_format(dragoman_, tmp_path):
     code, _, err = dragoman_("export", saved(tmp_path / "m", 1), "--to", "tensorflow", "-o", tmp_path / "out")
 
     assert code == 2
-    assert "--to tensorflow: unknown format\nhint: choose huggingface, marian, ctranslate2" in err
+    assert "--to tensorflow: unknown format\nhint: choose huggingface, marian, firefox, ctranslate2" in err
 
 
 def test_export(dragoman_, tmp_path):
