@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.course.page import course_page
 from dragoman.course.texts import CHAPTERS, course_languages
 from dragoman.course.texts import chapter as text_of
 from tests.course.reading import SENTENCES, chapter, live, opened
@@ -67,6 +68,17 @@ def test_snippets_print_the_numbers_of_the_page(browser: Any, folder: Path, name
         with contextlib.redirect_stdout(out):
             exec(compile(snippet.code.replace(SENTENCES[0], sentence), snippet.key, "exec"), scope)
         assert out.getvalue().splitlines()[-1] == shown[snippet.key]
+
+
+def test_a_link_to_a_chapter_shows_its_title(browser: Any, folder: Path) -> None:
+    path = folder / "link.html"
+    path.write_text(course_page("en"), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(f"{path.as_uri()}#words")
+    page.locator("body[data-ready]").wait_for(timeout=120_000)
+    page.wait_for_timeout(300)  # the browser scrolls to the chapter by itself
+    assert page.evaluate("scrollY") == 0
+    page.close()
 
 
 def test_a_click_before_the_model_is_there_does_no_harm(browser: Any, folder: Path) -> None:
