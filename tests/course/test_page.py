@@ -56,7 +56,8 @@ def test_the_german_page_says_nothing_in_english(browser: Any, folder: Path) -> 
     phrases = [text for text in labels("en").values() if re.fullmatch(r"[^{}]* [^{}]*", text)]
     english = [*SHARED, *(text for text in phrases if text not in german)]
     everything = """[document.body.innerText, ...Array.from(
-        document.querySelectorAll("[aria-label], [title]"), (one) => `${one.ariaLabel} ${one.title}`)].join("\\n")"""
+        document.querySelectorAll("[aria-label], [title]"), (one) => `${one.ariaLabel} ${one.title}`,
+    )].join("\\n")"""
     with opened(browser, folder, "de") as page:
         for name in CHAPTERS:
             chapter(page, name, SENTENCES[0])
