@@ -270,10 +270,11 @@ function allMaps({ model, say }) {
     const maps = make("div", { class: "trio" });
     const title = heading("");
     const patterns = make("div", {});
-    const map = heatMap({ label: say("map"), read: ({ rows, columns, values, state }, r, c) => [
+    const read = ({ rows, columns, values, state }, r, c) => [
         `${rows[r].label} → ${columns[c].label}: `,
         state(r, c) === MASKED ? say("hidden") : fixed(values[r * columns.length + c], 3),
-    ] });
+    ];
+    const map = heatMap({ label: say("map"), arrows: say("arrows"), masked: say("hidden"), read });
     const heads = allHeads(model);
     let chosen = heads.findIndex(({ name }) => name === "encoder.2.2");
     let run;

@@ -64,7 +64,8 @@ function frame() {
         value: FIRST,
     });
     document.body.prepend(
-        make("header", { class: "course" }, make("nav", { "aria-label": say("chapters") }, links), schemeButton()),
+        make("header", { class: "course" }, make("nav", { "aria-label": say("chapters") }, links),
+            schemeButton({ light: say("light"), dark: say("dark") })),
         make(
             "form",
             { class: "ask", id: "ask" },

@@ -222,7 +222,7 @@ const WIDTHS = [4, 8, 16, 32, 64, 128];
 function heat({ say }) {
     const state = { length: 64, width: 64 };
     const map = heatMap({
-        label: say("order.heat"), style: "numbers",
+        label: say("order.heat"), arrows: say("order.arrows"), style: "numbers",
         read: ({ columns, values }, row, column) => [say("order.cell", { row, column }), " ",
             number("order.heat.value", values[row * columns.length + column], 4)],
     });
@@ -331,7 +331,7 @@ function worst(k) {
 function similarity({ say }) {
     const state = { base: 100, width: 64 };
     const map = heatMap({
-        label: say("order.similarity"), style: "square",
+        label: say("order.similarity"), arrows: say("order.arrows"), style: "square",
         read: ({ values }, row, column) => [say("order.pair", { row, column }), " ",
             number("order.similarity.value", values[row * POSITIONS + column])],
     });

@@ -28,9 +28,10 @@ from dragoman.interop.marian.shape import EPSILON, MULTIPLIER, Config, name_tabl
 from dragoman.interop.marian.shortlist import binary_shortlist
 from dragoman.interop.marian.writing import for_marian, sides_of
 from dragoman.models.folder.bundle import Bundle
+from dragoman.models.int8 import round_to_int8
 from dragoman.models.shapes import SSRUConfig
 from dragoman.translation.folder.config import SHORTLIST, WEIGHTS, read_config
-from dragoman.translation.folder.quantised import GREATEST, multiplier_name, scale_name
+from dragoman.translation.folder.quantised import multiplier_name, scale_name
 from dragoman.translation.folder.shortlist import read_shortlist
 
 _STEP = 64  # the inputs of a product: the numbers in a register of AVX-512
@@ -70,7 +71,7 @@ def write(bundle: Bundle, output: Path, *, folder: Path, lines: Sequence[str] = 
     for name, tensor in sorted(tensors.items()):
         items[name] = tensor.numpy()
         if _8BIT.search(name):
-            items[name] = matrices.get(name) or _rounded(tensor.numpy())
+            items[name] = matrices.get(name) or _rounded(tensor)
         if name in multipliers:
             number = np.array([multipliers[name]], np.float32)
             items |= {one + MULTIPLIER: number for one in ([name, UNNAMED] if name in OUTPUTS else [name])}
@@ -165,14 +166,11 @@ def _kept(
     return matrices, multipliers
 
 
-def _rounded(weight: np.ndarray) -> Matrix:
-    """Round a matrix as Marian's converter does: one multiplier, half to even."""
-    multiplier = np.float32(GREATEST) / max(np.abs(weight).max(), np.float32(1e-30))
-    multiplier = np.float32(1) / (
-        np.float32(1) / multiplier
-    )  # survives an import, which keeps the reciprocal
-    numbers = np.clip(np.rint(weight * multiplier), -GREATEST, GREATEST)
-    return Matrix(numbers.astype(np.int8), multiplier)
+def _rounded(weight: Tensor) -> Matrix:
+    """Round a matrix as training with `training.quantise` does."""
+    numbers, q = round_to_int8(weight, [len(weight)])
+    # Such a q survives an import, which keeps its reciprocal.
+    return Matrix(numbers.numpy(), np.float32(1) / (np.float32(1) / np.float32(q[0])))
 
 
 def _write_shortlist(bundle: Bundle, folder: Path, config: Config, output: Path, pair: str) -> str | None:

@@ -90,9 +90,9 @@ export function repaintAll() {
     for (const one of document.querySelectorAll("canvas, table.matrix")) one.dispatchEvent(new Event("repaint"));
 }
 
-/** A button that switches between light and dark. The first choice is the system's. */
-export function schemeButton() {
-    const name = () => (button.textContent = scheme() === "dark" ? "Light" : "Dark");
+/** A button that switches between light and dark. The first choice is the system's. `names` is what it says. */
+export function schemeButton(names = { light: "Light", dark: "Dark" }) {
+    const name = () => (button.textContent = scheme() === "dark" ? names.light : names.dark);
     const changed = () => {
         name();
         repaintAll();

@@ -51,12 +51,16 @@ export function thumbnail(label, matrix) {
 /**
  * The heat map. `style` is "tokens": labelled rows and columns and square cells; "numbers": as wide as the
  * room allows, with some labels; "square": the same with square cells; "bare": no labels and no keyboard.
- * `moved(r, c)` is called when the reader moves the cursor; `read(matrix, r, c)` fills the readout.
+ * `moved(r, c)` is called when the reader moves the cursor; `read(matrix, r, c)` fills the readout. `arrows` is what
+ * a screen reader says of the keys, `masked` what the cursor says of a masked cell.
  */
-export function heatMap({ label, style = "tokens", read, moved = () => undefined }) {
+export function heatMap({
+    label, style = "tokens", read, moved = () => undefined,
+    arrows = "Arrow keys move from cell to cell.", masked = "masked",
+}) {
     const bare = style === "bare";
     const canvas = make("canvas", bare ? { role: "img", "aria-label": label }
-        : { tabindex: 0, role: "application", "aria-label": `${label}. Arrow keys move from cell to cell.` });
+        : { tabindex: 0, role: "application", "aria-label": `${label}. ${arrows}` });
     const flag = make("span", { class: "flag", "aria-hidden": "true", hidden: true });
     const box = make("div", { class: bare ? "heat" : "scroll heat" }, make("div", { class: "frame" }, canvas, flag));
     const readout = read && live();
@@ -85,7 +89,7 @@ export function heatMap({ label, style = "tokens", read, moved = () => undefined
         moved(...cursor);
         const state = matrix.state(...cursor);
         const value = matrix.values[cursor[0] * matrix.columns.length + cursor[1]];
-        flag.textContent = state === SHOWN ? fixed(value, 3) : state === MASKED ? "masked" : "";
+        flag.textContent = state === SHOWN ? fixed(value, 3) : state === MASKED ? masked : "";
         flag.hidden = state === ABSENT;
         flag.style.left = `${place.left + (cursor[1] + 0.5) * place.across}px`;
         flag.style.top = `${place.top + cursor[0] * place.down}px`;

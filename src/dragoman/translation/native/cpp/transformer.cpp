@@ -28,7 +28,7 @@ Transformer::Transformer(const Model& model, const std::atomic<bool>& closing, c
       changes_(changes),
       source_positions_(model, changes ? *changes : std::vector<Change>(), Stack::encoder),
       positions_(model, {}, Stack::decoder),
-      narrow_(model.type != Type::float32 && !changes) {}
+      narrow_(model.type != Type::float32 && !model.logits.packed().multiplier && !changes) {}
 
 template <> Transformer::Places<float>& Transformer::places() { return wide_places_; }
 template <> Transformer::Places<uint16_t>& Transformer::places() { return narrow_places_; }

@@ -17,7 +17,8 @@
 namespace dragoman {
 
 // The keys and values of several sources for every layer of the decoder, from one product: [L][rows][2K]. They are
-// float32 in a float32 model, otherwise bfloat16: most of the time of attention is reading them.
+// float32 in a float32 model, otherwise bfloat16: most of the time of attention is reading them. A model with fixed
+// multipliers keeps float32, as the programs do whose results it repeats.
 struct SourceBlock {
     Buffer<float> numbers;
     int64_t rows = 0;
