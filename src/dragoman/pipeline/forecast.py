@@ -52,6 +52,11 @@ def forecast(pipeline: Pipeline) -> list[Forecast]:
         row = rows.get(name, {}) if rows.get(name, {}).get("digest") == digests[name] else {}
         if step.trains:
             recipes[name] = _recipe(pipeline, step)
+            if "--from" in step.words:  # it has the shape of what it tunes
+                tuned = [recipes[one] for one in pipeline.needs(step) if one in recipes]
+                recipes[name] = (
+                    replace(tuned[-1], training=recipes[name].training) if tuned else recipes[name]
+                )
         done = row.get("state") == "done"
         seconds = row.get("seconds") if done else _seconds(pipeline, step, recipes)
         size = _parameters(recipes[name]) if name in recipes else None

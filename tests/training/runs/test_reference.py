@@ -17,7 +17,8 @@ from dragoman.training.runs import reference
 from dragoman.training.runs.recipe import PRESETS, Recipe, resolve
 
 PAGE = Path(__file__).parents[3] / "docs" / "options.md"
-RECIPES = sorted((Path(__file__).parents[3] / "recipes").rglob("*.toml"))
+FOLDER = Path(__file__).parents[3] / "recipes"
+RECIPES = sorted(set(FOLDER.rglob("*.toml")) - set(FOLDER.glob("pipeline*.toml")))
 SECTIONS = reference.sections(Recipe())
 # (full name, the one architecture that has it or "")
 ALL = [

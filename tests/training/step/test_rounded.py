@@ -14,8 +14,8 @@ from tests.training.small_runs import ALONE, Corpora, config, corpus, model, sam
 from tests.training.step.test_update import batch
 
 from dragoman.base.errors import Interrupted
+from dragoman.models.folder.int8 import rounded_to_int8
 from dragoman.models.folder.weights import put_weights, read_weights, weights_of
-from dragoman.models.int8 import rounded_to_int8
 from dragoman.models.transformer import Transformer
 from dragoman.training.step.update import Learner
 

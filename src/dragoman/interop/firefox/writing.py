@@ -28,7 +28,7 @@ from dragoman.interop.marian.shape import EPSILON, MULTIPLIER, Config, name_tabl
 from dragoman.interop.marian.shortlist import binary_shortlist
 from dragoman.interop.marian.writing import for_marian, sides_of
 from dragoman.models.folder.bundle import Bundle
-from dragoman.models.int8 import round_to_int8
+from dragoman.models.folder.int8 import round_to_int8
 from dragoman.models.shapes import SSRUConfig
 from dragoman.translation.folder.config import SHORTLIST, WEIGHTS, read_config
 from dragoman.translation.folder.quantised import multiplier_name, scale_name

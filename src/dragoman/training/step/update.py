@@ -15,8 +15,8 @@ from torch.func import functional_call
 from torch.utils.checkpoint import checkpoint
 
 from dragoman.base.errors import out_of_memory
+from dragoman.models.folder.int8 import rounded_to_int8
 from dragoman.models.folder.weights import weights_of
-from dragoman.models.int8 import rounded_to_int8
 from dragoman.models.layers.embeddings import CLOSED, close
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.transformer import Transformer

@@ -15,9 +15,9 @@ from dragoman.base.config import read_toml
 from dragoman.base.errors import ConfigError, DataError, Interrupted, ModelError
 from dragoman.evaluation.evaluate import evaluate
 from dragoman.models.folder.bundle import Bundle, load, save
+from dragoman.models.folder.int8 import rounded_to_int8
 from dragoman.models.folder.merge import merge_adapter
 from dragoman.models.folder.weights import put_weights, read_weights, weights_of
-from dragoman.models.int8 import rounded_to_int8
 from dragoman.text import toy
 from dragoman.text.corpora.formats import tmx
 from dragoman.training.events import Finished, Quiet, Started

@@ -18,9 +18,9 @@ from dragoman.base.tables import count, markdown
 from dragoman.evaluation.metrics import compare
 from dragoman.evaluation.results import Comparison, Difference, Score
 from dragoman.models.folder.bundle import Bundle
+from dragoman.models.folder.int8 import rounded_to_int8
 from dragoman.models.folder.merge import merge_lora, write_adapter
 from dragoman.models.folder.weights import put_weights, weights_of, write_weights
-from dragoman.models.int8 import rounded_to_int8
 from dragoman.models.lora import lora_shape, lora_weights
 from dragoman.training.runs.prepare import Prepared
 from dragoman.training.runs.tuning.held_out import Pair

@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from tests.training.small_runs import model, tokenizer
 
+from dragoman.models.folder.int8 import int8_parts, round_to_int8, rounded_to_int8
 from dragoman.models.folder.weights import weights_of
-from dragoman.models.int8 import int8_parts, round_to_int8, rounded_to_int8
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import SSRUConfig
 
