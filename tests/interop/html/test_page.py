@@ -332,7 +332,9 @@ def test_it_works_where_nothing_may_be_kept(show: Show, file: Path, storage: str
     assert page.locator("#unstarted").count() == 0
 
 
-@pytest.mark.parametrize("damage", [lambda text: text[:-40], lambda text: "%" + text[1:], None], ids=str)
+@pytest.mark.parametrize(
+    "damage", [lambda text: text[:-40], lambda text: "%" + text[1:], None], ids=["cut", "changed", "missing"]
+)
 @pytest.mark.parametrize("block", ["engine", "file-0-0"])
 def test_a_damaged_file_says_so(
     show: Show, file: Path, tmp_path: Path, block: str, damage: Callable[[str], str] | None
