@@ -43,7 +43,7 @@ def test_a_command_has_the_places_and_results(tmp_path: Path) -> None:
     )
     a, b, c = (found.steps[name] for name in "abc")
     out = place / "out"
-    assert found.command(a) == ["/bin/sh", "-c", f"cp '{place}'/x '{out}/a'"]
+    assert found.command(a) == ["/bin/sh", "-ec", f"cp '{place}'/x '{out}/a'"]
     assert found.command(b) == [
         sys.executable,
         "-m",
@@ -54,7 +54,7 @@ def test_a_command_has_the_places_and_results(tmp_path: Path) -> None:
         "-o",
         f"{out}/b",
     ]
-    assert found.command(c)[1:5] == ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    assert found.command(c)[1:6] == ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     assert found.by_hand(b) == f"dragoman score '{place}/x' '{out}/a' -o '{out}/b'"
 
 
@@ -87,6 +87,8 @@ def test_a_digest_changes_with_the_command_the_files_and_what_is_needed(tmp_path
         (TWO.replace('name = "b"', 'name = "a"'), "same name"),
         ('[[steps]]\nname = "a"\nrun = "x \'y"', "a: No closing quotation"),
         ('[[steps]]\nname = "a"\nrun = "x"\nprocesses = 0', "processes"),
+        ('[[steps]]\nname = "a"\nshell = "x\\u0000y"', "a: a command has no NUL"),
+        (f'[[steps]]\nname = "{"a" * 300}"\nrun = "x"', "cannot be used"),
         ('[[steps]]\nname = "a"\nrun = "x"\ncolour = 1', "colour"),
     ],
 )
@@ -98,3 +100,40 @@ def test_a_mistake_is_one_clear_error(text: str, message: str, tmp_path: Path) -
 def test_the_folder_of_the_text_must_be_given(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="a needs {data}"):
         read(tmp_path, TWO, data=False)
+
+
+def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    for folder in "pq":
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x").write_text("1\n")
+    text = '[[steps]]\nname = "a"\nrun = "score {data}/p/x {data}/q/x"\n'
+    before = read(tmp_path, text).digests()
+    (tmp_path / "p" / "x").write_text("2\n")
+    assert read(tmp_path, text).digests() != before
+
+
+@pytest.mark.parametrize(
+    "shell",
+    [
+        "cat {data}/p.en; echo",
+        "for l in en de; do cat {data}/p.$l; done",
+        "cat {data}/${which}.en|sort>{out}",
+        "# don't\\ncat {data}/p.en",
+        "cat '{data}/p.en'",
+    ],
+)
+def test_a_file_in_the_words_of_a_shell_counts(shell: str, tmp_path: Path) -> None:
+    text = f'[[steps]]\nname = "a"\nshell = "{shell}"\n'
+    (tmp_path / "p.en").write_text("1\n")
+    before = read(tmp_path, text).digests()
+    (tmp_path / "p.en").write_text("2\n")
+    assert read(tmp_path, text).digests() != before
+
+
+def test_a_step_that_no_other_runs_beside_is_alone(tmp_path: Path) -> None:
+    text = "".join(
+        f'[[steps]]\nname = "{name}"\nshell = "cat {needs}"\n'
+        for name, needs in [("a", ""), ("b", "{a}"), ("c", "{a}"), ("d", "{b} {c}")]
+    )
+    found = read(tmp_path, text)
+    assert [name for name, step in found.steps.items() if found.alone(step)] == ["a", "d"]

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.base.errors import ConfigError, DragomanError
+from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.base.jobs import Lock
+from dragoman.pipeline import running
 from dragoman.pipeline.graph import Pipeline
 from dragoman.pipeline.running import RECORD, read_rows, run_pipeline
 
@@ -89,7 +90,8 @@ def test_a_result_of_another_hand_is_kept(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "a").read_text() == "mine"
 
 
-def test_one_command_at_a_time(tmp_path: Path) -> None:
+def test_one_command_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_WAIT", 0.0)
     (tmp_path / "out").mkdir()
     with Lock(tmp_path / "out" / f"{RECORD}.lock"), pytest.raises(ConfigError, match="out"):
         run(tmp_path)
@@ -97,9 +99,79 @@ def test_one_command_at_a_time(tmp_path: Path) -> None:
 
 def test_a_damaged_record_is_as_none(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    for content in (b"\xff", b"[]", b'{"steps": 3}', b'{"steps": {"a": 1}}'):
+    for content in (
+        b"\xff",
+        b"[]",
+        b'{"steps": 3}',
+        b'{"steps": {"a": 1}}',
+        b'{"steps": {"a": {}}}',
+        b'{"steps": {"a": {"state": "done", "seconds": "x"}}}',
+    ):
         (tmp_path / "out" / RECORD).write_bytes(content)
         assert read_rows(tmp_path / "out") == {}
+
+
+def test_a_part_of_a_result_is_not_met_again(tmp_path: Path) -> None:
+    """As of `export`, which writes a new folder: the command would refuse."""
+    text = '[[steps]]\nname = "a"\nshell = "test ! -e {out}/x; echo 1 > {out}/x; test -e {data}/go"\n'
+    with pytest.raises(DragomanError, match="a failed"):
+        (tmp_path / "go").touch()
+        (tmp_path / "go").rename(tmp_path / "stop")
+        run(tmp_path, text.replace("{data}/go", str(tmp_path / "go")))
+    (tmp_path / "go").touch()
+    run(tmp_path, text.replace("{data}/go", str(tmp_path / "go")))
+    assert (tmp_path / "out" / "a" / "x").read_text() == "1\n"
+
+
+def test_a_result_that_is_gone_is_made_again_with_what_needs_it(tmp_path: Path) -> None:
+    run(tmp_path)
+    (tmp_path / "out" / "b").unlink()
+    assert [text.split(":")[0] for text in run(tmp_path) if "started" in text] == ["b", "d"]
+    assert (tmp_path / "out" / "d").read_text().split() == ["A", "B", "2"]
+
+
+def test_a_command_in_the_middle_that_fails_is_a_failure(tmp_path: Path) -> None:
+    with pytest.raises(DragomanError, match="a failed"):
+        run(tmp_path, '[[steps]]\nname = "a"\nshell = "false\\necho after > {out}"\n')
+
+
+def test_missing_text_is_found_before_anything_runs(tmp_path: Path) -> None:
+    text = DIAMOND.replace("cat {b} {c}", "cat {b} {c} {data}/absent.en")
+    with pytest.raises(DataError, match=r"d: .*absent\.en: no such file"):
+        run(tmp_path, text)
+    assert not (tmp_path / "out" / "a").exists()
+
+
+def test_a_step_gets_the_text_and_its_share_of_the_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "usable_cores", lambda: 8)
+    monkeypatch.setenv("DRAGOMAN_DATA", "/elsewhere")
+    text = "".join(
+        f'[[steps]]\nname = "{name}"\n'
+        f'shell = "echo $OMP_NUM_THREADS $DRAGOMAN_DATA {needs} {{data}} > {{out}}"\n'
+        for name, needs in [("a", ""), ("b", "{a}"), ("c", "{a}")]
+    )
+    run(tmp_path, text)
+    found = {name: (tmp_path / "out" / name).read_text().split()[:2] for name in "abc"}
+    assert found == {"a": ["8", str(tmp_path)], "b": ["4", str(tmp_path)], "c": ["4", str(tmp_path)]}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="flock")
+def test_a_program_that_outlives_a_killed_pipeline_is_waited_for(tmp_path: Path) -> None:
+    """A shell dies with its pipeline, but not the program that it has started."""
+    text = '[[steps]]\nname = "a"\nshell = "touch {out}; sleep 2; echo $$ >> {out}; true"\n'
+    pipeline(tmp_path, text)
+    command = [sys.executable, "-m", "dragoman", "pipeline", "p.toml", "--data", ".", "-o", "out", "--quiet"]
+    with subprocess.Popen(command, cwd=tmp_path) as process:
+        while not (tmp_path / "out" / "a").exists():
+            time.sleep(0.02)
+        process.kill()
+    lock = Lock(tmp_path / "out" / f"{RECORD}.lock")
+    with pytest.raises(ConfigError):
+        lock.acquire()
+    subprocess.run(command, cwd=tmp_path, check=True)
+    assert len((tmp_path / "out" / "a").read_text().splitlines()) == 1
 
 
 @pytest.mark.thorough

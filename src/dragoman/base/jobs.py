@@ -164,6 +164,11 @@ class Lock:
                 with contextlib.suppress(OSError):  # another command has opened it
                     self._path.unlink()
 
+    @property
+    def inheritable(self) -> tuple[int, ...]:
+        """For `pass_fds` of a process that shares the lock: it is held until the last of them ends."""
+        return () if self._file is None or sys.platform == "win32" else (self._file,)
+
     def __enter__(self) -> Self:
         self.acquire()
         return self

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from glob import glob
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Annotated
@@ -26,9 +27,14 @@ from dragoman.base.files import digest_of_table
 from dragoman.base.jobs import digest_of_place
 from dragoman.base.options import Option, Options
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*", re.ASCII)
-_REFERENCE = re.compile(r"\{([A-Za-z0-9_-]*)\}")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+# A file of the text or beside the TOML file, up to what ends it in a list or for sh.
+_INPUT = re.compile(r"""\{(?:data|here)\}/[^\s"',;|&<>()\]]+""")
+_VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
+_REFERENCE = re.compile(r"(?<!\$)\{([A-Za-z0-9_-]+)\}")
 _PLACES = ("data", "here", "out")
+# Commands that resume with a part of their result. The others would meet it, or refuse to write over it.
+_RESUMING = ("train", "distil", "ladder", "back-translate", "filter", "bulk", "translate")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +54,8 @@ class PipelineStep(Options, section="steps"):
                 f"steps: name = {self.name!r} cannot be used",
                 hint="use small letters, digits, - and _, but not data, here, out, logs, old or pipeline",
             )
+        if "\0" in self.run + self.shell:
+            raise ConfigError(f"steps: {self.name}: a command has no NUL character", hint="delete it")
         if bool(self.run) == bool(self.shell):
             raise ConfigError(
                 f"steps: {self.name} has {'both' if self.run else 'neither'} run and shell", hint="set one"
@@ -67,6 +75,11 @@ class PipelineStep(Options, section="steps"):
     def trains(self) -> bool:
         """Whether it trains a model, so that its result is a run."""
         return self.words[:1] in (("train",), ("distil",))
+
+    @property
+    def resumes(self) -> bool:
+        """Whether the command goes on with a part of its result."""
+        return self.words[:1] != () and self.words[0] in _RESUMING
 
     @property
     def references(self) -> set[str]:
@@ -124,6 +137,13 @@ class Pipeline:
         """The steps whose results a step reads."""
         return [name for name in self.steps if name in step.references]
 
+    def alone(self, step: PipelineStep) -> bool:
+        """Whether each other step is done before this one, or needs it: it can have all cores."""
+        before: dict[str, set[str]] = {}
+        for name, one in self.steps.items():
+            before[name] = {name}.union(*(before[need] for need in self.needs(one)))
+        return all(step.name in before[name] or name in before[step.name] for name in self.steps)
+
     def result(self, name: str) -> Path:
         """The file or folder that a step makes."""
         return self.folder.resolve() / name
@@ -145,8 +165,8 @@ class Pipeline:
     def command(self, step: PipelineStep) -> list[str]:
         """The command of a step, as a process has it."""
         if step.shell:
-            return ["/bin/sh", "-c", self.filled(step, step.shell, quoted=True)]
-        many = ["torch.distributed.run", "--nproc-per-node", str(step.processes), "-m"]
+            return ["/bin/sh", "-ec", self.filled(step, step.shell, quoted=True)]
+        many = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(step.processes), "-m"]
         return [sys.executable, "-m", *(many if step.processes > 1 else []), "dragoman", *self.words(step)]
 
     def by_hand(self, step: PipelineStep) -> str:
@@ -161,23 +181,22 @@ class Pipeline:
         """A digest of each step: its command, the files that it reads, and the digests of what it needs."""
         found: dict[str, str] = {}
         for name, step in self.steps.items():
-            words = shlex.split(step.shell) if step.shell else step.words
-            outside = [word for word in words if re.search(r"\{(data|here)\}", word)]
-            paths = [path for word in outside for path in self._files(self.filled(step, word))]
             about = {
                 "command": [step.run, step.shell],
-                "files": {str(path.name): digest_of_place(path) for path in paths},
+                "files": {
+                    place: digest_of_place(*paths) for place, paths in self.files(step).items() if paths
+                },
                 "needs": {one: found[one] for one in self.needs(step)},
             }
             found[name] = digest_of_table(about)
         return found
 
-    @staticmethod
-    def _files(place: str) -> list[Path]:
-        """The files of a path or pattern. A folder of text has too many."""
-        path = Path(place)
-        if path.is_file():
-            return [path]
-        return (
-            [one for one in sorted(path.parent.glob(path.name)) if one.is_file()] if "*" in path.name else []
-        )
+    def files(self, step: PipelineStep) -> dict[str, list[Path]]:
+        """The files and folders of each place that a step names. A variable of the shell matches anything."""
+        text = step.shell or "\n".join(step.words)
+        found: dict[str, list[Path]] = {}
+        for place in sorted({*_INPUT.findall(text)}):
+            path = self.filled(step, place)
+            matching = [path] if Path(path).exists() else sorted(glob(_VARIABLE.sub("*", path)))
+            found[place] = [Path(one) for one in matching]
+        return found

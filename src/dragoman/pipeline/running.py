@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import queue
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,9 +22,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from dragoman.base.errors import ConfigError, DragomanError
+from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.base.files import write_whole
 from dragoman.base.jobs import Lock
+from dragoman.base.machine import usable_cores
 from dragoman.pipeline.graph import Pipeline, PipelineStep
 
 RECORD = "pipeline.json"
@@ -31,6 +33,7 @@ State = Literal["waiting", "running", "done", "failed"]
 Rows = dict[str, dict[str, Any]]
 _LINUX = sys.platform == "linux"
 _PATIENCE = 120.0  # seconds in which an interrupted step may save
+_WAIT = 10.0  # seconds for the steps of a pipeline that was killed to end
 _MOST_LOG = 1 << 14  # bytes
 _SHOWN = 12  # lines of the log of a step that failed
 
@@ -42,9 +45,14 @@ def read_rows(folder: Path) -> Rows:
     except (OSError, ValueError, RecursionError):
         return {}
     rows = table.get("steps") if isinstance(table, dict) else None
-    return (
-        {name: row for name, row in rows.items() if isinstance(row, dict)} if isinstance(rows, dict) else {}
-    )
+    return {name: row for name, row in rows.items() if _fits(row)} if isinstance(rows, dict) else {}
+
+
+def _fits(row: object) -> bool:
+    """Whether a row of the record can be used: someone may have edited it."""
+    if not isinstance(row, dict) or not isinstance(row.get("state"), str):
+        return False
+    return all(isinstance(row.get(name, 0), int | float) for name in ("seconds", "most_memory_mb"))
 
 
 def log_end(folder: Path, name: str, lines: int) -> list[str]:
@@ -64,13 +72,25 @@ def run_pipeline(pipeline: Pipeline, *, jobs: int, say: Callable[[str], None] = 
     Raises DragomanError if steps failed, after those that do not need them; ConfigError if a result exists
     that no step made, or another command works in the folder.
     """
-    with Lock(pipeline.folder / f"{RECORD}.lock", pipeline.folder):
-        return _Run(pipeline, jobs, say).run()
+    lock = Lock(pipeline.folder / f"{RECORD}.lock", pipeline.folder)
+    until = time.monotonic() + _WAIT
+    while True:
+        try:
+            lock.acquire()
+            break
+        except ConfigError:  # steps of a pipeline that was killed hold the lock until they end
+            if time.monotonic() >= until:
+                raise
+            time.sleep(0.1)
+    try:
+        return _Run(pipeline, jobs, lock, say).run()
+    finally:
+        lock.release()
 
 
 class _Run:
-    def __init__(self, pipeline: Pipeline, jobs: int, say: Callable[[str], None]) -> None:
-        self.pipeline, self.jobs, self.say = pipeline, jobs, say
+    def __init__(self, pipeline: Pipeline, jobs: int, lock: Lock, say: Callable[[str], None]) -> None:
+        self.pipeline, self.jobs, self.lock, self.say = pipeline, jobs, lock, say
         self.rows = self._begin()
         self.ended: queue.SimpleQueue[tuple[str, int, float]] = queue.SimpleQueue()
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -79,14 +99,21 @@ class _Run:
     def _begin(self) -> Rows:
         """The record as it stands: what has changed is waiting, and its old result is out of the way."""
         old, rows = read_rows(self.pipeline.folder), Rows()
+        for name, step in self.pipeline.steps.items():
+            for place, paths in self.pipeline.files(step).items():
+                if not paths:
+                    raise DataError(
+                        f"{name}: {self.pipeline.filled(step, place)}: no such file",
+                        hint="check the path, and the folder that --data names",
+                    )
         for name, digest in self.pipeline.digests().items():
             row, result = old.get(name), self.pipeline.result(name)
             if row is None and result.exists():
                 raise ConfigError(
                     f"{result}: not made by this pipeline", hint="move it away, or rename the step"
                 )
-            if row is not None and row.get("digest") == digest:
-                rows[name] = row if row.get("state") == "done" else row | {"state": "waiting"}
+            if row is not None and row.get("digest") == digest and not self._undone(name, row, rows):
+                rows[name] = row if row["state"] == "done" else row | {"state": "waiting"}
                 continue
             if result.exists():
                 kept = self.pipeline.folder / "old"
@@ -96,6 +123,14 @@ class _Run:
                 self.say(f"{name}: changed; the old result is {kept / f'{name}-{number}'}")
             rows[name] = {"state": "waiting", "digest": digest, "seconds": 0.0}
         return rows
+
+    def _undone(self, name: str, row: dict[str, Any], rows: Rows) -> bool:
+        """Whether a step that was done must run again: its result is gone, or what it needs is made anew."""
+        step = self.pipeline.steps[name]
+        gone = "out" in step.references and not self.pipeline.result(name).exists()
+        return row["state"] == "done" and (
+            gone or any(rows[need]["state"] != "done" for need in self.pipeline.needs(step))
+        )
 
     def run(self) -> Rows:
         self._save()
@@ -134,13 +169,18 @@ class _Run:
         return started
 
     def _spawn(self, name: str, step: PipelineStep) -> None:
+        result = self.pipeline.result(name)
+        if not step.resumes and "out" in step.references and result.exists():  # of a run that was stopped
+            shutil.rmtree(result) if result.is_dir() else result.unlink()
         if "{out}/" in step.run + step.shell:
-            self.pipeline.result(name).mkdir(parents=True, exist_ok=True)
+            result.mkdir(parents=True, exist_ok=True)
         log = self._log(name)
         log.parent.mkdir(parents=True, exist_ok=True)
-        threads = 1 if step.processes > 1 else max(1, (os.cpu_count() or 1) // self.jobs)
+        cores = usable_cores()
+        beside = 1 if step.processes > 1 or self.pipeline.alone(step) else self.jobs
+        threads = max(1, cores // (step.processes * beside))
         with log.open("ab") as file:
-            file.write(f"$ {self.pipeline.by_hand(step).strip()}\n".encode())
+            file.write(f"$ {self.pipeline.by_hand(step).strip()}\n".encode("utf-8", "surrogateescape"))
             file.flush()
             process = subprocess.Popen(
                 self.pipeline.command(step),
@@ -151,11 +191,13 @@ class _Run:
                     **os.environ,
                     "OMP_NUM_THREADS": str(threads),
                     "PYTHONUNBUFFERED": "1",
+                    **({"DRAGOMAN_DATA": data} if (data := self.pipeline.places.get("data")) else {}),
                     # So that `dragoman` and `python` are those of this command.
                     "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
                 },
                 start_new_session=True,
                 preexec_fn=_die_with_parent if _LINUX else None,
+                pass_fds=self.lock.inheritable,
             )
         self.processes[name], self.began[name] = process, time.monotonic()
         self.rows[name] |= {"state": "running", "began": time.time()}
