@@ -18,6 +18,7 @@ from dragoman.base.jobs import Lock
 from dragoman.pipeline import running
 from dragoman.pipeline.graph import Pipeline
 from dragoman.pipeline.running import RECORD, read_rows, run_pipeline
+from dragoman.text import toy
 
 DIAMOND = """
 [[steps]]
@@ -190,3 +191,64 @@ def test_ten_kills_change_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "d").read_text().split() == ["A", "B", "2"]
     assert json.loads((tmp_path / "out" / RECORD).read_text())["steps"]["d"]["state"] == "done"
     assert not [name for name in os.listdir(tmp_path / "out") if name.endswith(".part")]
+
+
+SMALL = """--preset tiny model.d_model=32 model.d_ff=32 model.encoder_layers=1 model.decoder_layers=1
+    tokenizer.vocab_size=500 training.batch_tokens=500 training.max_updates=120 training.validate_every=40
+    training.warmup=10 -o {out}"""
+TRAINED = f"""
+[[steps]]
+name = "backward"
+run = '''train {{data}}/train.de {{data}}/train.en --valid {{data}}/valid.de {{data}}/valid.en {SMALL}'''
+[[steps]]
+name = "synthetic"
+run = "back-translate {{backward}} {{data}}/valid.de --how sample -o {{out}}/pairs.en-de.tsv"
+[[steps]]
+name = "mixed"
+shell = '''
+paste {{data}}/train.en {{data}}/train.de > {{out}}/real
+cat {{out}}/real {{synthetic}}/* > {{out}}/pairs.en-de.tsv'''
+[[steps]]
+name = "student"
+run = '''distil {{teacher}} {{mixed}}/pairs.en-de.tsv --valid {{data}}/valid.en {{data}}/valid.de
+    teacher.beam=1 {SMALL}'''
+[[steps]]
+name = "teacher"
+run = '''train {{data}}/train.en {{data}}/train.de --valid {{data}}/valid.en {{data}}/valid.de {SMALL}'''
+[[steps]]
+name = "translated"
+run = "translate {{student}} {{data}}/valid.en -o {{out}}/text.de"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="a killed pipeline ends its steps on Linux")
+def test_ten_kills_of_trainings_change_no_weight(tmp_path: Path) -> None:
+    """At random moments, by SIGTERM and by SIGKILL."""
+    for seed, part in enumerate(("train", "valid"), 1):
+        for side, lines in zip(("en", "de"), zip(*toy.pairs(seed=seed, count=400), strict=True), strict=True):
+            text = "".join(f"{line}\n" for line in lines)
+            (tmp_path / f"{part}.{side}").write_text(text, encoding="utf-8")
+    (tmp_path / "p.toml").write_text(TRAINED)
+    words = [sys.executable, "-m", "dragoman", "pipeline", "p.toml", "--data", ".", "--quiet"]
+    began = time.monotonic()
+    subprocess.run([*words, "-o", "whole"], cwd=tmp_path, check=True)
+    took, draw = time.monotonic() - began, random.Random(3)
+    for number in range(10):
+        process = subprocess.Popen([*words, "-o", "killed"], cwd=tmp_path)
+        time.sleep(draw.uniform(0.5, took / 4))
+        process.send_signal(signal.SIGKILL if number % 2 else signal.SIGTERM)
+        process.wait()
+        while _locked(tmp_path / "killed"):
+            time.sleep(0.1)
+    subprocess.run([*words, "-o", "killed"], cwd=tmp_path, check=True)
+    for name in ("student/model.safetensors", "mixed/pairs.en-de.tsv", "translated/text.de"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "killed" / name).read_bytes(), name
+
+
+def _locked(folder: Path) -> bool:
+    try:
+        with Lock(folder / f"{RECORD}.lock"):
+            return False
+    except ConfigError:
+        return True

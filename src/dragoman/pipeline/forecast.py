@@ -8,14 +8,16 @@ time.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from dragoman.base.errors import DragomanError
+from dragoman.base.machine import usable_cores
 from dragoman.models.operations import training_step, translation
 from dragoman.models.shapes import TransformerOptions
 from dragoman.pipeline.graph import Pipeline, PipelineStep
@@ -25,6 +27,7 @@ from dragoman.training.runs.recipe import Recipe, resolve
 
 _TRANSLATING = ("translate", "back-translate", "bulk", "distil")
 _REACHED = {"training": 0.4, "translation": 0.2}  # of the rate of large products
+_INT8 = 2.9  # times as fast as float32: docs/how-to/distil.md
 _TOKENS = 20  # of a sentence
 _BYTES = {
     "memory": 20,
@@ -113,24 +116,44 @@ def _seconds(pipeline: Pipeline, step: PipelineStep, recipes: Mapping[str, Recip
         lines = _lines(pipeline, step)
         if not models or lines is None or not isinstance(shape := _shape(models[0]), TransformerOptions):
             return total
-        each = translation(shape, _TOKENS, _TOKENS, models[0].generation.size)
-        total = (total or 0.0) + lines * each / (_rate() * _REACHED["translation"])
+        beam = _beam(step, own, models[0])
+        each = translation(shape, _TOKENS, _TOKENS, beam) / (_INT8 if "int8" in step.run else 1.0)
+        total = (total or 0.0) + bool(beam) * lines * each / (_rate() * _REACHED["translation"])
     return total
 
 
+def _beam(step: PipelineStep, own: Recipe | None, model: Recipe) -> int:
+    """The width of the beam with which a step translates; 0 if its teachers do not translate."""
+    if own is not None:
+        return own.teacher.beam if own.teacher.outputs != "none" else 0
+    if {"greedy", "sample"} & {*step.words}:
+        return 1
+    wide = dict(pairwise(step.words)).get("--beam", "")
+    return int(wide) if wide.isdecimal() else model.generation.size
+
+
 def _lines(pipeline: Pipeline, step: PipelineStep) -> int | None:
-    """The lines of the text that a step reads; None if none of it exists yet."""
-    texts = [
-        word for word in step.words if word.startswith("{data}") or word.strip("{}") in pipeline.needs(step)
-    ]
-    paths = [Path(pipeline.filled(step, word)) for word in texts]
+    """The lines of the text that a step reads; at most as many as that of which steps will make it."""
+    texts = [word for word in step.words if not _of_training(pipeline, word)]
+    paths = [Path(pipeline.filled(step, word)) for word in texts if "{" in word and "{out}" not in word]
+    if step.shell:
+        paths = [path for found in pipeline.files(step).values() for path in found]
+    counts = []
     for path in paths:
         if path.is_file():
-            try:
-                return sum(1 for _ in open_sources(path))
-            except DragomanError:
-                continue
-    return None
+            with suppress(DragomanError):
+                counts.append(sum(1 for _ in open_sources(path)))
+                if step.words:  # the text comes before that to validate on
+                    break
+    if not counts:
+        needs = [pipeline.steps[name] for name in pipeline.needs(step)]
+        found = [_lines(pipeline, one) for one in needs if not one.trains]
+        counts = [count for count in found if count is not None]
+    return max(counts, default=None)
+
+
+def _of_training(pipeline: Pipeline, word: str) -> bool:
+    return any(step.trains and f"{{{name}}}" in word for name, step in pipeline.steps.items())
 
 
 def _logits(recipe: Recipe) -> int:
@@ -154,4 +177,4 @@ def _rate() -> float:
 
     from dragoman.training.profile import product_rates
 
-    return product_rates(torch.float32, threads=os.cpu_count())
+    return product_rates(torch.float32, threads=usable_cores())

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
-from dragoman.base.files import write_whole
+from dragoman.base.files import sweep, write_whole
 from dragoman.base.jobs import Lock
 from dragoman.base.machine import usable_cores
 from dragoman.pipeline.graph import Pipeline, PipelineStep
@@ -98,6 +98,7 @@ class _Run:
 
     def _begin(self) -> Rows:
         """The record as it stands: what has changed is waiting, and its old result is out of the way."""
+        sweep(self.pipeline.folder)
         old, rows = read_rows(self.pipeline.folder), Rows()
         for name, step in self.pipeline.steps.items():
             for place, paths in self.pipeline.files(step).items():
