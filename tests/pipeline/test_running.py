@@ -194,12 +194,13 @@ def test_ten_kills_change_nothing(tmp_path: Path) -> None:
 
 
 SMALL = """--preset tiny model.d_model=32 model.d_ff=32 model.encoder_layers=1 model.decoder_layers=1
-    tokenizer.vocab_size=500 training.batch_tokens=500 training.max_updates=120 training.validate_every=40
-    training.warmup=10 -o {out}"""
+    training.batch_tokens=500 training.max_updates=120 training.validate_every=40
+    training.warmup=10 data.placeholders=0 -o {out}"""
 TRAINED = f"""
 [[steps]]
 name = "backward"
-run = '''train {{data}}/train.de {{data}}/train.en --valid {{data}}/valid.de {{data}}/valid.en {SMALL}'''
+run = '''train {{data}}/train.de {{data}}/train.en --valid {{data}}/valid.de {{data}}/valid.en
+    tokenizer.vocab_size=500 {SMALL}'''
 [[steps]]
 name = "synthetic"
 run = "back-translate {{backward}} {{data}}/valid.de --how sample -o {{out}}/pairs.en-de.tsv"
@@ -211,10 +212,11 @@ cat {{out}}/real {{synthetic}}/* > {{out}}/pairs.en-de.tsv'''
 [[steps]]
 name = "student"
 run = '''distil {{teacher}} {{mixed}}/pairs.en-de.tsv --valid {{data}}/valid.en {{data}}/valid.de
-    teacher.beam=1 {SMALL}'''
+    teacher.outputs=none teacher.words=0.5 {SMALL}'''
 [[steps]]
 name = "teacher"
-run = '''train {{data}}/train.en {{data}}/train.de --valid {{data}}/valid.en {{data}}/valid.de {SMALL}'''
+run = '''train {{data}}/train.en {{data}}/train.de --valid {{data}}/valid.en {{data}}/valid.de
+    tokenizer.vocab_size=500 tokenizer.placeholders=0 {SMALL}'''
 [[steps]]
 name = "translated"
 run = "translate {{student}} {{data}}/valid.en -o {{out}}/text.de"
