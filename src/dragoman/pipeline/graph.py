@@ -34,7 +34,7 @@ _VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
 _REFERENCE = re.compile(r"(?<!\$)\{([A-Za-z0-9_-]+)\}")
 _PLACES = ("data", "here", "out")
 # Commands that resume with a part of their result. The others would meet it, or refuse to write over it.
-_RESUMING = ("train", "distil", "ladder", "back-translate", "filter", "bulk", "translate")
+_RESUMING = ("train", "distil", "ladder", "back-translate", "filter", "bulk")
 
 
 @dataclass(frozen=True, kw_only=True)
