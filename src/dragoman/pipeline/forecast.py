@@ -33,6 +33,7 @@ _BYTES = {
     "memory": 20,
     "disk": 28,
 }  # a parameter: weights, gradient, moments, a copy; weights and two checkpoints
+_EMPTY = 3.5e8  # bytes of a process with PyTorch before it has a model
 _LOGITS = 12  # bytes of a logit and its gradients in training
 
 
@@ -63,7 +64,7 @@ def forecast(pipeline: Pipeline) -> list[Forecast]:
         done = row.get("state") == "done"
         seconds = row.get("seconds") if done else _seconds(pipeline, step, recipes)
         size = _parameters(recipes[name]) if name in recipes else None
-        memory = None if size is None else _BYTES["memory"] * size + _LOGITS * _logits(recipes[name])
+        memory = None if size is None else _EMPTY + _BYTES["memory"] * size + _LOGITS * _logits(recipes[name])
         found.append(
             Forecast(
                 name=name,
