@@ -29,7 +29,7 @@ from dragoman.interop.formats import FORMATS, ExportFormat
 from dragoman.text.corpora.lines import read_lines
 
 Kind = Literal["throughput", "latency", "start", "file"]
-ProgramName = Literal["ours", "ctranslate2", "huggingface", "marian"]
+ProgramName = Literal["ours", "ctranslate2", "huggingface", "marian", "fxtranslate"]
 Type = Literal["float32", "bfloat16", "int8"]
 Stage = list[Settings]
 _SCRIPT = Path(__file__).parent / "script.py"
@@ -71,6 +71,7 @@ class TranslationContender:
     engine: str = ""  # of ours
     peer: ExportFormat | None = None
     forces: bool = True  # whether it can force the length of a translation
+    greedy: bool = False  # whether it has no beam search
     own_beam: bool = False  # whether its beam search ends by a rule of its own, so that translations differ
 
     @property
@@ -79,7 +80,7 @@ class TranslationContender:
         match self.program:
             case "ours":
                 return ("throughput", "latency", "start", "file")
-            case "marian":
+            case "marian" | "fxtranslate":
                 return ("throughput", "latency")
             case _:
                 return ("throughput", "latency", "start")
@@ -110,6 +111,8 @@ class TranslationContender:
         The best of a stage is kept for the next one. One sentence alone has no batches; it is measured
         whether several threads help it.
         """
+        if self.program == "fxtranslate":  # one sentence at a time, in one thread
+            return [[{"threads": 1}]]
         numbers = sorted({1, threads})
         if measure == "latency":
             if self.program == "ctranslate2":
@@ -236,6 +239,10 @@ CONTENDERS = [
     _ours("dragoman", "the native engine, float32", "float32", "native"),
     _ours("dragoman-bf16", "the native engine, bfloat16", "bfloat16", "native"),
     replace(_ours("dragoman-int8", "the native engine, int8", "int8", "native"), model="int8"),
+    replace(
+        _ours("dragoman-firefox", "the native engine, a Firefox model's 8-bit weights", "int8", "native"),
+        model="firefox-int8",
+    ),
     _ours("dragoman-pytorch", "the PyTorch engine, float32", "float32", "pytorch"),
     _ctranslate2("ctranslate2", "float32"),
     _ctranslate2("ctranslate2-bf16", "bfloat16"),
@@ -244,6 +251,8 @@ CONTENDERS = [
               dtype="float32", model="huggingface", peer="huggingface"),
     TranslationContender(name="marian", about="Marian, through pymarian", program="marian", dtype="float32",
               model="marian", peer="marian", forces=False, own_beam=True),
+    TranslationContender(name="fxtranslate", about="fxtranslate on the same weights, greedy", dtype="int8",
+              program="fxtranslate", model="firefox", peer="firefox", forces=False, greedy=True),
 ]  # fmt: skip
 
 

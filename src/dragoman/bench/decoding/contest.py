@@ -161,7 +161,8 @@ def compete(
     ceilings = [product_ceiling(conditions)] if "throughput" in kinds else []
     for kind in kinds:
         for beam in beams:
-            results = [DecodingResult(contender=c, kind=kind, beam=beam) for c in able if kind in c.kinds]
+            takers = [c for c in able if kind in c.kinds and not (c.greedy and beam > 1)]
+            results = [DecodingResult(contender=c, kind=kind, beam=beam) for c in takers]
             held.results += results
             _Heat(conditions, patience, say).run(results, rounds)
     if ceilings:

@@ -18,7 +18,7 @@ from typing import Any
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.bench.decoding.measured import SENTENCES
 from dragoman.models.operations import translation
-from dragoman.models.shapes import Architecture, TransformerConfig, TransformerOptions
+from dragoman.models.shapes import Architecture, SSRUConfig, TransformerConfig, TransformerOptions
 from dragoman.text import toy
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 
@@ -29,6 +29,7 @@ FORCED = 16  # tokens of every translation of a model with random weights
 EXTRA = 50  # tokens that a translation may be longer than the longest source
 _TOY = 5000  # pairs of the embedded corpus, which also gives vocabularies their words
 EMBEDDED = 20_000  # lines of the embedded corpus, before lines are changed
+_CALIBRATED = 200  # lines that give an 8-bit model the range of its inputs
 _SEED = 1
 _WORDS, _CONSONANTS, _VOWELS = 4000, "bdfgklmnprstvz", "aeiou"  # of made-up words
 
@@ -81,7 +82,7 @@ def make_material(
     missing = {}
     for name in sorted(set(formats) - {OURS}):
         try:
-            _write(bundle, name, folder)
+            _write(bundle, name, folder, lines)
         except DragomanError as error:
             missing[name] = str(error)
     lengths = tuple(map(len, sources))
@@ -96,8 +97,9 @@ def make_material(
     )
 
 
-def _write(bundle: Any, name: str, folder: Path) -> None:
+def _write(bundle: Any, name: str, folder: Path, lines: Sequence[str]) -> None:
     from dragoman.interop.exports import export_model
+    from dragoman.interop.imports import import_model
 
     target = folder / name
     match name:
@@ -115,6 +117,13 @@ def _write(bundle: Any, name: str, folder: Path) -> None:
                 ("target", tokenizer.target_pieces(range(tokenizer.target_size))),
             ):
                 (target / f"{side}.json").write_text(json.dumps(pieces), encoding="utf-8")
+        case "firefox":
+            calibration = lines[:_CALIBRATED]
+            export_model(bundle, name, target, verified=False, folder=folder / OURS, calibration=calibration)
+        case "firefox-int8":
+            if not (folder / "firefox").exists():
+                _write(bundle, "firefox", folder, lines)
+            import_model(str(folder / "firefox"), target, verified=False)
         case "ctranslate2" | "huggingface":
             export_model(bundle, name, target, verified=False)
         case _:
@@ -135,7 +144,7 @@ def random_bundle(preset: str, lines: Sequence[str]) -> Any:
     from dragoman.translation.search.options import Beam
 
     model = resolve(preset=preset).model
-    if not isinstance(model, TransformerConfig):
+    if not isinstance(model, TransformerConfig | SSRUConfig):
         raise TypeError(type(model).__name__)
     pairs = [*toy.pairs(count=_TOY), *((line, "") for line in lines), *((word, "") for word in _words())]
     tokenizer = Tokenizer.train(pairs, TokenizerConfig(vocab_size=VOCABULARY, byte_fallback=False))
@@ -144,6 +153,8 @@ def random_bundle(preset: str, lines: Sequence[str]) -> Any:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_SEED)
         network = build_model(shape).eval()
+    with torch.no_grad():  # as Marian's, which a Firefox model needs
+        network.target_embedding.weight[shape.start_id] = 0.0
     return Bundle(
         model=network,
         tokenizer=tokenizer,

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragoman.bench.decoding.measured import Job, TimedProgram, measure_program
@@ -222,11 +224,40 @@ class TimedMarian:
         return [[self._ids[piece] for piece in answer.split()][: self._limit] for answer in answers]
 
 
+class TimedFxtranslate:
+    """fxtranslate: text in, text out, and so with its tokenizer inside the clock."""
+
+    def __init__(self, job: Job) -> None:
+        import fxtranslate
+
+        from dragoman.bench.decoding.material import LINES
+        from dragoman.interop.marian import files
+        from dragoman.text.tokenizers.tokenizer import Tokenizer
+
+        self.version = f"fxtranslate {version('fxtranslate')}"
+        found = files.find(job.model_folder)
+        paths = [found.model, *found.vocabularies, *([found.shortlist] if found.shortlist else [])]
+        self._translator = fxtranslate.Translator(*(path.read_bytes() for path in paths))
+        texts = (Path(job.folder) / LINES).read_text(encoding="utf-8").splitlines()
+        self._texts = dict(zip(map(tuple, job.sentences()), texts, strict=False))
+        self._tokenizer = Tokenizer.load(Path(job.folder) / "dragoman")
+
+    def encode(self, sources: list[list[int]]) -> list[str]:
+        return [self._texts[tuple(source)] for source in sources]
+
+    def translate(self, sources: list[str]) -> list[str]:
+        return [self._translator.translate(source) for source in sources]
+
+    def decode(self, answers: list[str]) -> list[list[int]]:
+        return self._tokenizer.encode_target(answers)
+
+
 PROGRAMS: dict[str, Callable[[Job], TimedProgram]] = {
     "ours": Ours,
     "ctranslate2": TimedCTranslate2,
     "huggingface": HuggingFace,
     "marian": TimedMarian,
+    "fxtranslate": TimedFxtranslate,
 }
 
 if __name__ == "__main__":
