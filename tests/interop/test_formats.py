@@ -14,7 +14,7 @@ from dragoman.interop.formats import FORMATS, ExportFormat, format_of, read_mode
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SAVED = Path(__file__).parents[1] / "saved" / "0.2" / "transformer"
-READ: tuple[ExportFormat, ...] = ("huggingface", "marian")
+READ: tuple[ExportFormat, ...] = ("huggingface", "marian", "firefox")
 
 
 @pytest.mark.parametrize("name", FORMATS)

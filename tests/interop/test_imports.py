@@ -119,7 +119,7 @@ def test_what_is_no_path_is_refused(source: str, tmp_path: Path) -> None:
             "already",
         ),
         ({"model.bin": "", "config.json": "{}"}, "a model of CTranslate2"),
-        ({"en-de.intgemm.alphas.bin": ""}, "only Marian reads"),
+        ({"en-de.intgemm.alphas.bin": ""}, "not a model that dragoman knows"),
         ({"notes.txt": "hello"}, "not a model that dragoman knows"),
         ({}, "not a model that dragoman knows"),
     ],

@@ -50,15 +50,8 @@ def inputs(model: AnySeq2Seq, change: Callable[[str, int, Tensor], Tensor]) -> I
         x, *blocks = arguments
         return change(names[id(module.weight)], blocks[0] if blocks else 0, x), *blocks
 
-    def narrow(module: Any, arguments: Any, y: Tensor) -> Tensor:
-        """Keys and values of the decoder are kept as bfloat16."""
-        keys = 0 if arguments[1:] == (1, 3) else module.in_features
-        return torch.cat([y[..., :keys], y[..., keys:].bfloat16().float()], -1)
-
     modules = {name: one for name, one in model.named_modules() if isinstance(one, nn.Linear)}  # type: ignore[attr-defined]
     handles = [one.register_forward_pre_hook(hook) for one in modules.values()]
-    kept = [one for name, one in modules.items() if name.startswith("decoder.") and name.endswith(".project")]
-    handles += [one.register_forward_hook(narrow) for one in kept]
     yield
     for handle in handles:
         handle.remove()
