@@ -81,15 +81,18 @@ def verify(bundle: Bundle, folder: Path, lines: Sequence[str]) -> Agreement:
         save(read(folder), folder, Path(temporary))
         translator = Translator.load(temporary, engine="native")
         found = translator.translate(lines, beam=1, split=False, shortlist=translator.shortlist is not None)
-        ours = [one.text for one in found]
     theirs, backend = program.translate(lines)
-    same = sum(a.strip() == b.strip() for a, b in zip(ours, theirs, strict=True))
-    if same < _ALIKE * len(lines):
-        n = next(n for n in range(len(lines)) if ours[n].strip() != theirs[n].strip())
+    ours = [one.text.strip() for one in found]
+    # The programs cut translations that do not end at different lengths.
+    ended = [n for n, one in enumerate(found) if not one.truncated]
+    differ = [n for n in ended if ours[n] != theirs[n].strip()]
+    if len(differ) > (1 - _ALIKE) * len(ended):
+        n = differ[0]
         raise DragomanError(
-            f"{program.name} ({backend}) disagrees on {len(lines) - same} of {len(lines)} translations. Of "
+            f"{program.name} ({backend}) disagrees on {len(differ)} of {len(ended)} translations. Of "
             f"{lines[n]!r} dragoman has {ours[n]!r}, it has {theirs[n]!r}",
             hint="with avx2 its sums overflow, most in models that were trained briefly: see "
             "docs/how-to/firefox.md. --no-verify skips the comparison",
         )
-    return Agreement(program=f"{program.name} ({backend})", lines=len(lines), equal=same)
+    equal = len(ended) - len(differ)
+    return Agreement(program=f"{program.name} ({backend})", lines=len(ended), equal=equal)
