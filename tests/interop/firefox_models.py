@@ -70,7 +70,7 @@ def firefox(
         items[name] = KINDS["f"], array.shape, array.tobytes()
         if int8 and re.search("_W.?$|Wemb", name):
             items[name] = quantised(array, name)
-            if alphas:
+            if alphas and name != "encoder_Wemb":  # no product has its inputs
                 # Matrices of the same input have one multiplier.
                 same = re.sub("_W[kv]$", "_Wkv", name.replace("self_Wq", "self_Wkv")).replace(
                     "rnn_Wf", "rnn_W"

@@ -15,7 +15,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tests.interop import marian_models as models
-from tests.interop.firefox_models import INT8, KINDS, PAIRS, SOURCES, by_heart, firefox, packed
+from tests.interop.firefox_models import INT8, KINDS, LARGE, PAIRS, SOURCES, by_heart, firefox, packed
 
 from dragoman.base.errors import ConfigError, DragomanError, ModelError
 from dragoman.interop import firefox as code
@@ -279,6 +279,13 @@ def test_a_damaged_shortlist_is_named_before_fxtranslate_runs(exported: Path, tm
     shortlist.write_bytes(shortlist.read_bytes()[:100])
     with pytest.raises(ModelError, match="not a binary shortlist"):
         import_model(str(tmp_path / "m"), tmp_path / "ours")
+
+
+def test_fxtranslate_runs_separate_vocabularies(tmp_path: Path) -> None:
+    pytest.importorskip("fxtranslate")
+    firefox(tmp_path / "m", LARGE | UNTIED)
+    theirs, _ = code.Program(tmp_path / "m").translate(models.LINES, shortlist=False)
+    assert len(theirs) == len(models.LINES)
 
 
 def test_a_model_that_fxtranslate_refuses_is_an_error(tmp_path: Path) -> None:
