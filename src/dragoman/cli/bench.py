@@ -50,7 +50,9 @@ def train(
             metavar="NAME", help="Contenders to measure. [default: dragoman and the installed toolkits]"
         ),
     ] = None,
-    preset: Annotated[str, Flag("Size of the model: tiny, small, base or big.", metavar="NAME")] = "small",
+    preset: Annotated[
+        str, Flag("Size of the model: tiny, small, tiny11, base or big.", metavar="NAME")
+    ] = "small",
     rounds: Annotated[int, Flag("Turns of each contender.", at_least=1)] = 3,
     steps: Annotated[int, Flag("Timed training steps in a turn.", at_least=1)] = 12,
     warm: Annotated[int, Flag("Steps before the timed ones.", at_least=0)] = 3,
@@ -129,7 +131,7 @@ def bench_translate(
     preset: Annotated[
         str | None,
         Flag(
-            "Translate with a model of this size and random weights: tiny, small, base or big. "
+            "Translate with a model of this size and random weights: tiny, small, tiny11, base or big. "
             "[default: small]",
             metavar="NAME",
         ),

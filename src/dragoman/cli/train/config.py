@@ -23,7 +23,7 @@ def config(
         ),
     ] = None,
     preset: Annotated[
-        str | None, Flag("Print the values of a preset: tiny, small, base or big.", metavar="NAME")
+        str | None, Flag("Print the values of a preset: tiny, small, tiny11, base or big.", metavar="NAME")
     ] = None,
     recipe: Annotated[Path | None, Flag("Print the values of a recipe (TOML).")] = None,
     as_json: Json = False,

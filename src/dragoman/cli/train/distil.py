@@ -37,7 +37,9 @@ def distil(
         TrainingRun,
         Flags(
             "valid",
-            preset=Flag("Size of the student: tiny, small, base or big. [default: by the size of the text]"),
+            preset=Flag(
+                "Size of the student: tiny, small, tiny11, base or big. [default: by the size of the text]"
+            ),
             recipe=Flag(),
             data=Flag(),
             source_language=Flag("Source language. [default: the teachers' language]"),

@@ -78,7 +78,8 @@ class TrainingRun:
         ),
     ] = None
     preset: Annotated[
-        str | None, Flag("tiny, small, base or big. [default: by the size of the text]", metavar="NAME")
+        str | None,
+        Flag("tiny, small, tiny11, base or big. [default: by the size of the text]", metavar="NAME"),
     ] = None
     recipe: Recipe = None
     data: Data = None
