@@ -18,6 +18,7 @@ from tests.interop import marian_models as models
 from tests.interop.firefox_models import INT8, KINDS, LARGE, PAIRS, SOURCES, by_heart, firefox, packed
 
 from dragoman.base.errors import ConfigError, DragomanError, ModelError
+from dragoman.cli import run as command
 from dragoman.interop import firefox as code
 from dragoman.interop.exports import export_model
 from dragoman.interop.firefox.calibration import input_multipliers
@@ -25,7 +26,8 @@ from dragoman.interop.imports import import_model
 from dragoman.interop.marian.binary import Matrix, read_binary, write_binary
 from dragoman.interop.marian.reading import read
 from dragoman.interop.marian.shortlist import binary_shortlist, read_binary_shortlist
-from dragoman.models.folder.bundle import Bundle, save
+from dragoman.interop.source import opened
+from dragoman.models.folder.bundle import Bundle, load, save
 from dragoman.text.corpora.corpus import open_pairs
 from dragoman.translation.folder.shortlist import make_shortlist
 from dragoman.translation.translator import Translator
@@ -175,6 +177,22 @@ def test_zipped_files_and_a_single_file_are_found(tmp_path: Path) -> None:
         import_model(str(tmp_path / "m"), tmp_path / "both", verified=False)
 
 
+def test_an_archive_of_zipped_files_is_read(tmp_path: Path) -> None:
+    firefox(tmp_path / "m")
+    for path in (tmp_path / "m").iterdir():
+        path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    archive = shutil.make_archive(str(tmp_path / "firefox"), "zip", tmp_path / "m")
+    assert import_model(archive, tmp_path / "ours", verified=False).bundle.target_language == "de"
+
+
+def test_other_zipped_files_beside_a_model_are_left_alone(ours: tuple[Bundle, Path], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(ours[1], tmp_path / "model"))
+    (folder / "text.en.gz").write_bytes(b"not gzip")
+    with opened(folder) as found:
+        assert found == folder
+
+
 @pytest.mark.parametrize("name", ["metadata.json", "registry.json"])
 def test_digests_of_the_files_are_checked(name: str, tmp_path: Path) -> None:
     firefox(tmp_path / "m")
@@ -246,6 +264,46 @@ def test_a_model_that_does_not_fit_is_refused_before_writing(
     with pytest.raises(ConfigError, match="--calibrate"):
         export_model(ours[0], "firefox", tmp_path / "out", folder=ours[1])
     assert not (tmp_path / "out").exists()
+
+
+def test_a_checkpoint_and_a_model_of_marians_are_exported(ours: tuple[Bundle, Path], tmp_path: Path) -> None:
+    options = models.SSRU | {"dim-emb": 64, "transformer-dim-ffn": 64}
+    models.write(tmp_path / "en-de", options, vocabularies=[models.vocabulary(size=64)])
+    run = Path(shutil.copytree(ours[1], tmp_path / "run"))
+    (run / "checkpoints").mkdir()
+    shutil.copy(run / "model.safetensors", run / "checkpoints" / "step-0000005.safetensors")
+    text = [str(tmp_path / name) for name in ("valid.en", "valid.de")]
+    for path, lines in zip(text, zip(*PAIRS, strict=True), strict=True):
+        Path(path).write_text("".join(f"{line}\n" for line in lines))
+    for number, source in enumerate((tmp_path / "en-de", f"{run}@5")):
+        out = tmp_path / str(number)
+        words = ["export", str(source), "--to", "firefox", "-o", str(out), "--no-verify"]
+        assert command([*words, "--calibrate", *text]) == 0
+        assert (out / "model.ende.intgemm.alphas.bin").exists()
+        assert bool(list(out.glob("lex*"))) == bool(number)
+
+
+def test_the_cost_of_8_bit_is_measured_and_a_high_one_is_a_warning(
+    ours: tuple[Bundle, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = [str(tmp_path / name) for name in ("valid.en", "valid.de")]
+    for path, lines in zip(text, zip(*PAIRS, strict=True), strict=True):
+        Path(path).write_text("".join(f"{line}\n" for line in lines))
+    bundle = load(ours[1])
+    with torch.no_grad():  # one large weight leaves the others few of 127 steps
+        for name, weight in bundle.model.named_parameters():
+            if name.endswith("outer.weight"):
+                weight[0, 1] = 400.0
+                bundle.model.get_parameter(name.replace("outer", "inner"))[1] = 0.0
+                bundle.model.get_parameter(name.replace("outer.weight", "inner.bias"))[1] = -1.0
+    (tmp_path / "bad").mkdir()
+    save(bundle, tmp_path / "bad")
+    for folder, warned in ((ours[1], False), (tmp_path / "bad", True)):
+        words = ["export", str(folder), "--to", "firefox", "--no-verify", "--calibrate", *text]
+        assert command([*words, "-o", str(tmp_path / f"out-{warned}")]) == 0
+        said = capsys.readouterr().err
+        assert "BLEU 100.00, and" in said
+        assert ("tune the model with training.quantise=int8" in said) == warned
 
 
 # The programs

@@ -28,6 +28,7 @@ _MOST_FILES = 1_000
 _MOST_BYTES = 20 * 2**30  # more than any translation model has
 _BLOCK = 2**20
 _HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
+_PAIR = re.compile(r"model\.([a-z]{4})\.")  # of languages, in Mozilla's names
 _WANTED = ("*.json", "*.spm", "*.yml", "*.npz", "*.txt")  # of a model on the hub, besides its weights
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the first that a model has
 
@@ -44,23 +45,22 @@ def opened(source: str | Path, *, revision: str | None = None) -> Iterator[Path]
     if not name or len(name) > _LONGEST_PATH:
         raise ModelError(f"{name[:50]!r}: not the path or name of a model", hint="check the path")
     path = model_folder(path)
-    binary = path.is_file() and path.name.removesuffix(".gz").endswith(".bin")
-    if binary or (path.is_dir() and any(path.glob("*.gz"))):
-        import tempfile
-
-        with tempfile.TemporaryDirectory(prefix="dragoman-") as temporary:
-            _gather(path, Path(temporary))
-            yield Path(temporary)
-    elif path.is_dir():
+    if path.is_dir() and not _zipped(path):
         yield path
-    elif path.is_file():
+    elif path.exists():
         import tempfile
 
         with tempfile.TemporaryDirectory(prefix="dragoman-") as temporary:
             folder = Path(temporary, path.name.split(".")[0] or "model")  # an import reads languages in it
             folder.mkdir()
-            _unpack(path, folder)
-            yield _only_folder(folder)
+            if path.is_file() and not path.name.removesuffix(".gz").endswith(".bin"):
+                _unpack(path, folder)
+                folder = path = _only_folder(folder)
+            if path.is_file() or _zipped(path):
+                folder = Path(temporary, "unzipped")
+                folder.mkdir()
+                _gather(path, folder)
+            yield folder
     elif isinstance(source, str) and is_hub_name(source):
         yield download(source, revision=revision)
     else:
@@ -114,26 +114,34 @@ def download(name: str, *, revision: str | None = None) -> Path:
             ) from reason
 
 
-def _gather(source: Path, folder: Path) -> None:
-    """Bring the files of one model into `folder`, unzipped: of a folder, or a .bin with those of its pair.
+def _zipped(folder: Path) -> bool:
+    """Whether a folder has a Firefox model as it is downloaded: model.ende.intgemm.alphas.bin.gz."""
+    return any(folder.glob("*.bin.gz"))
 
-    Mozilla's names have the pair of languages: of model.ende.intgemm.alphas.bin, `ende`.
+
+def _gather(source: Path, folder: Path) -> None:
+    """Bring the files of a Firefox model into `folder`, unzipped: all of a folder, or a .bin with its own.
+
+    Files belong together if their names have the same pair of languages: `model.ende.intgemm.alphas.bin`
+    and `vocab.ende.spm`.
     """
-    pair = source.name.split(".")[1] if source.is_file() and source.name.count(".") > 2 else None
-    beside = source if source.is_dir() else source.parent
-    for path in sorted(beside.iterdir()):
-        parts = path.name.split(".")
-        other = (
-            path.suffixes and path.name.removesuffix(".gz").endswith((".bin", ".spm")) and pair not in parts
-        )
-        if not path.is_file() or (source.is_file() and path != source and (other or parts[0] == "model")):
+    one = source.is_file()
+    pair = _PAIR.match(source.name) if one else None
+    for path in sorted((source.parent if one else source).iterdir()):
+        name = path.name.removesuffix(".gz")
+        ours = name.endswith((".bin", ".spm"))
+        if not path.is_file():
             continue
-        if path.suffix != ".gz":
+        if one and ours and path != source:
+            other_model = name.endswith(".bin") and not name.startswith("lex")
+            if other_model or (pair and pair[1] not in name.split(".")):
+                continue
+        if not ours or path.suffix != ".gz":
             (folder / path.name).symlink_to(path.absolute())
             continue
         total = 0
         try:
-            with gzip.open(path) as packed, (folder / path.stem).open("wb") as file:
+            with gzip.open(path) as packed, (folder / name).open("wb") as file:
                 while block := packed.read(_BLOCK):
                     total += len(block)
                     if total > _MOST_BYTES:

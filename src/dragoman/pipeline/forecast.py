@@ -29,10 +29,8 @@ _TRANSLATING = ("translate", "back-translate", "bulk", "distil")
 _REACHED = {"training": 0.4, "translation": 0.5}  # of the rate of large products
 _INT8 = 2.9  # times as fast as float32: docs/how-to/distil.md
 _TOKENS = 20  # of a sentence
-_BYTES = {
-    "memory": 20,
-    "disk": 28,
-}  # a parameter: weights, gradient, moments, a copy; weights and two checkpoints
+# Of a parameter: weights, gradient, moments and a copy in memory; weights and two checkpoints on disk.
+_BYTES = {"memory": 20, "disk": 28}
 _EMPTY = 3.5e8  # bytes of a process with PyTorch before it has a model
 _LOGITS = 12  # bytes of a logit and its gradients in training
 
@@ -58,9 +56,8 @@ def forecast(pipeline: Pipeline) -> list[Forecast]:
             recipes[name] = _recipe(pipeline, step)
             if "--from" in step.words:  # it has the shape of what it tunes
                 tuned = [recipes[one] for one in pipeline.needs(step) if one in recipes]
-                recipes[name] = (
-                    replace(tuned[-1], training=recipes[name].training) if tuned else recipes[name]
-                )
+                if tuned:
+                    recipes[name] = replace(tuned[-1], training=recipes[name].training)
         done = row.get("state") == "done"
         seconds = row.get("seconds") if done else _seconds(pipeline, step, recipes)
         size = _parameters(recipes[name]) if name in recipes else None

@@ -39,7 +39,7 @@ _SHOWN = 12  # lines of the log of a step that failed
 
 
 def read_rows(folder: Path) -> Rows:
-    """Return the record of each step in the folder of a pipeline; nothing if there is none."""
+    """Return the record of each step of the pipeline in a folder. It is empty before the first run."""
     try:
         table = json.loads((folder / RECORD).read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -628,6 +628,13 @@ def test_a_finished_run_writes_what_is_gone_again(done, tmp_path, name):
     assert (output / name).read_bytes() == (done[0] / name).read_bytes()
 
 
+@pytest.mark.parametrize("zero", [True, False])
+def test_the_decoder_starts_from_zeros_if_asked(tmp_path: Path, zero: bool) -> None:
+    model = small(PAIRS, output=tmp_path / "m", overrides=[f"training.zero_start={str(zero).lower()}"])
+    weights = read_weights(tmp_path / "m" / "model.safetensors")
+    assert bool(weights["target_embedding.weight"][model.tokenizer.specials.start].any()) != zero
+
+
 @pytest.mark.thorough
 def test_tokens_without_a_target_stay_closed(tmp_path: Path) -> None:
     """Also after a stop, and with weight decay."""

@@ -11,7 +11,7 @@ from torch import nn
 
 from dragoman.models.layers.embeddings import CLOSED, close
 from dragoman.training.data.batches import Batch, collate
-from dragoman.training.options import TrainingConfig
+from dragoman.training.options import Optimizer, TrainingConfig
 from dragoman.training.processes.distributed import World
 from dragoman.training.step.loss import Objective
 from dragoman.training.step.update import Learner
@@ -90,3 +90,25 @@ def test_weight_decay_does_not_open_closed_tokens() -> None:
         learner.update([batch()], step, seed=1)
 
     assert torch.equal(made.logits.bias == CLOSED, closed_V)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_an_embedding_of_zeros_stays_zero(optimizer: Optimizer) -> None:
+    made = model(tokenizer())
+    start = made.config.start_id
+    with torch.no_grad():
+        made.target_embedding.weight[start] = 0.0
+    before = made.target_embedding.weight.clone()
+    options = TrainingConfig(
+        schedule="inverse-sqrt", learning_rate=0.05, warmup=1, ema=0.9, precision="fp32", optimizer=optimizer
+    )
+    learner = Learner(made, options, World(0, 1, torch.device("cpu")))
+
+    for step in range(1, 4):
+        learner.update([batch()], step, seed=1)
+
+    assert not made.target_embedding.weight[start].any()
+    with learner.whole():  # the moving average
+        assert not made.target_embedding.weight[start].any()
+    moved = (made.target_embedding.weight != before).any(1)
+    assert int(moved.sum()) == len(moved) - 1

@@ -169,11 +169,12 @@ def export_model(
     if (suffix := FORMATS[target].suffix) and output.suffix != suffix:
         raise ConfigError(f"{output}: not an {suffix} file", hint=f"write to {output}{suffix}")
     from dragoman.interop import exports
+    from dragoman.interop.source import opened
     from dragoman.translation.translator import Translator
 
     lines = lines_to_verify(verify_on, no_verify=no_verify)
     pairs = _calibration(calibrate)
-    with waiting(f"exporting to {to}", shown=not quiet):
+    with waiting(f"exporting to {to}", shown=not quiet), opened(models[0]) as folder:
         bundle = Translator.load(models[0], device="cpu", engine="pytorch").bundle
         done = exports.export_model(
             bundle,
@@ -182,7 +183,7 @@ def export_model(
             quantization=quantization,
             verified=not no_verify,
             lines=lines,
-            folder=models[0],
+            folder=folder,
             calibration=[source for source, _ in pairs],
         )
     if pairs and not quiet:

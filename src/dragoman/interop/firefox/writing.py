@@ -22,6 +22,7 @@ from dragoman.base.files import write_whole
 from dragoman.interop import marian
 from dragoman.interop.firefox.calibration import input_multipliers
 from dragoman.interop.firefox.reading import OUTPUTS, UNNAMED
+from dragoman.interop.formats import format_of
 from dragoman.interop.marian.binary import Item, Matrix, write_binary
 from dragoman.interop.marian.files import OPTIONS
 from dragoman.interop.marian.shape import EPSILON, MULTIPLIER, Config, name_table, yaml_of
@@ -36,8 +37,9 @@ from dragoman.translation.folder.shortlist import read_shortlist
 
 _STEP = 64  # the inputs of a product: the numbers in a register of AVX-512
 _OUTPUTS = 8  # the outputs of a product come in eights
-# The shapes of Mozilla's students by width and decoder layers, and the search that bergamot is told.
+# Mozilla's names of its shapes, by width and decoder layers.
 _NAMES = {(256, 2): "tiny", (384, 4): "base-memory", (512, 2): "base"}
+# The options with which bergamot translates.
 _SEARCH: dict[str, Any] = {
     "beam-size": 1, "normalize": 1.0, "word-penalty": 0, "mini-batch": 64, "maxi-batch": 1000,
     "maxi-batch-sort": "src", "workspace": 128, "max-length-factor": 2.0, "skip-cost": True,
@@ -47,9 +49,9 @@ _8BIT = re.compile(r"_W\w?$|Wemb$")  # the matrices that Marian's converter make
 
 
 def write(bundle: Bundle, output: Path, *, folder: Path, lines: Sequence[str] = ()) -> None:
-    """Write the model of `folder` as `output`, a new folder; model.*.bin comes last.
+    """Write the model of `folder` as `output`, a new folder.
 
-    `lines` are text in the source language that the multipliers are found with. A folder that has
+    `lines` are text in the source language that the multipliers are found with. A folder of ours that has
     multipliers keeps them, and its numbers. Raises ConfigError with everything that the format cannot hold,
     before anything is written.
     """
@@ -76,7 +78,7 @@ def write(bundle: Bundle, output: Path, *, folder: Path, lines: Sequence[str] = 
             number = np.array([multipliers[name]], np.float32)
             items |= {one + MULTIPLIER: number for one in ([name, UNNAMED] if name in OUTPUTS else [name])}
     items |= {OPTIONS: np.frombuffer(yaml_of(options).encode() + b"\0", np.int8)}
-    pair = f"{bundle.source_language}{bundle.target_language}"
+    pair = re.sub(r"\W", "", f"{bundle.source_language}{bundle.target_language}")
     sides = sides_of(bundle.tokenizer)
     names = ["vocab"] if sides[0].model == sides[1].model else ["srcvocab", "trgvocab"]
     vocabularies = [f"{name}.{pair}.spm" for name in names]
@@ -146,7 +148,7 @@ def _kept(
     bundle: Bundle, folder: Path, config: Config, tensors: Mapping[str, Tensor]
 ) -> tuple[dict[str, Matrix], dict[str, float]]:
     """Return the 8-bit matrices and multipliers that a quantised folder has, by Marian's names."""
-    if read_config(folder).quantised is None:
+    if format_of(folder) is not None or read_config(folder).quantised is None:
         return {}, {}
     stored = load_file(folder / WEIGHTS)
     matrices: dict[str, Matrix] = {}

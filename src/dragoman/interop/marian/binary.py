@@ -61,7 +61,7 @@ def read_binary(path: Path) -> dict[str, Item]:
     except OSError as error:
         raise ModelError(f"{path}: cannot be read ({error.strerror or error})", hint=_WHOLE) from error
     try:
-        return _items(data)
+        return _items(memoryview(data))
     except (ValueError, struct.error, UnicodeDecodeError) as error:
         raise ModelError(f"{path}: not a binary model of Marian's ({error})", hint=_WHOLE) from error
 
@@ -102,7 +102,7 @@ def write_binary(path: Path, items: Mapping[str, Item]) -> None:
     write_whole(path, head + struct.pack("<Q", padding) + bytes(padding) + b"".join(contents))
 
 
-def _items(data: bytes) -> dict[str, Item]:
+def _items(data: memoryview) -> dict[str, Item]:
     version, count = struct.unpack_from("<2Q", data)
     if version != _VERSION:
         raise ValueError(f"version {version}, not {_VERSION}")
@@ -114,7 +114,7 @@ def _items(data: bytes) -> dict[str, Item]:
         raise ValueError("it ends in the names of its items")
     names, shapes = [], []
     for length, *_ in headers:
-        names.append(data[place : place + length].removesuffix(b"\0").decode())
+        names.append(bytes(data[place : place + length]).removesuffix(b"\0").decode())
         place += length
     for _, _, dimensions, _ in headers:
         shapes.append(struct.unpack_from(f"<{dimensions}i", data, place))
@@ -131,7 +131,7 @@ def _items(data: bytes) -> dict[str, Item]:
     return found
 
 
-def _item(name: str, shape: tuple[int, ...], kind: int, content: bytes) -> Item:
+def _item(name: str, shape: tuple[int, ...], kind: int, content: memoryview) -> Item:
     if kind not in _TYPES:
         raise ValueError(f"{name} is of the type {_NAMES.get(kind, hex(kind))}, which is not supported")
     numbers = prod(shape)

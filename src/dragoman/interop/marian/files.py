@@ -234,9 +234,9 @@ def check_sha256(folder: Path) -> None:
 
 
 def _about(folder: Path, name: str = "metadata.json") -> dict[str, Any]:
-    """Return what a JSON file of a Firefox model says; nothing if there is none or it is something else.
+    """Return the table in a JSON file of a Firefox model. It is empty if there is no such file or table.
 
-    Raises ModelError if it is damaged.
+    Raises ModelError if the file is damaged.
     """
     try:
         about = json.loads((folder / name).read_bytes())

@@ -25,7 +25,7 @@ struct Weights {
 
     // Read a row as float32, with what is added.
     void read(int64_t row, float* out) const;
-    // The multiplier of the inputs of a product with these rows: 0 if there is none, NaN if they have different ones.
+    // The multiplier of the inputs of a product with these rows. 0: they have no multiplier. NaN: they have several.
     float multiplier(int64_t first, int64_t count) const;
 };
 
