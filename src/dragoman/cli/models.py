@@ -191,7 +191,7 @@ def model_and_pairs(
     from dragoman.translation.translator import Translator
 
     translator = Translator.load(model, dtype=dtype)
-    return translator, open_corpus(text, languages=languages_of(translator, decoding))
+    return translator, open_corpus(text, languages=languages_for(translator, decoding))
 
 
 class _Spoken(Protocol):
@@ -201,7 +201,7 @@ class _Spoken(Protocol):
     def target_language(self) -> str: ...
 
 
-def languages_of(model: _Spoken, decoding: Decoding) -> tuple[str | None, str | None]:
+def languages_for(model: _Spoken, decoding: Decoding) -> tuple[str | None, str | None]:
     """The languages of text for a model, as far as they are known: a model of several leaves them open."""
     source, target = decoding.source or model.source_language, decoding.to or model.target_language
     return None if source == _SEVERAL else source, None if target == _SEVERAL else target

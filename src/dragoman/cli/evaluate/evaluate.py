@@ -19,7 +19,7 @@ from dragoman.cli.models import (
     Guides,
     Loading,
     files_of_models,
-    languages_of,
+    languages_for,
     leakage_of,
     models_and_text,
 )
@@ -138,7 +138,7 @@ def evaluate(
         raise ConfigError(f"{against}: compared with itself", hint="name another model, or its translations")
     about = read_config(model_folder(model))
     # The model's languages say which key of a JSONL file is the source.
-    corpus = open_corpus(names, languages=languages_of(about, decoding))
+    corpus = open_corpus(names, languages=languages_for(about, decoding))
     if about.directions:
         # The names of the files say which of its pairs this is.
         source, to = decoding.source or corpus.source_language, decoding.to or corpus.target_language

@@ -11,7 +11,7 @@ import typer
 
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.tables import aligned, count
-from dragoman.cli.models import languages_of, leakage_of
+from dragoman.cli.models import languages_for, leakage_of
 from dragoman.cli.options import Commands, Flag, Flags, Json, Model, NewFolder, Quiet, WholeModel
 from dragoman.cli.outcome import tell, to_json, waiting, warn
 from dragoman.text.clean import clean
@@ -201,7 +201,7 @@ def model_shortlist(
     from dragoman.translation.folder.shortlist import make_shortlist
 
     about = read_config(folder)
-    corpus = open_corpus(text, languages=languages_of(about, Decoding()))
+    corpus = open_corpus(text, languages=languages_for(about, Decoding()))
     with waiting("reading", shown=not quiet) as progress:
         made = make_shortlist(
             folder, corpus, frequent=frequent, candidates=candidates, most=pairs, progress=progress
@@ -245,7 +245,7 @@ def model_calibrate(
     from dragoman.translation.folder.config import RISK, read_config
 
     about = read_config(folder)
-    corpus = open_corpus(text, languages=languages_of(about, decoding))
+    corpus = open_corpus(text, languages=languages_for(about, decoding))
     from dragoman.evaluation.risk.calibrate import calibrate_folder
 
     lines = [(line.source, line.target) for line in corpus]

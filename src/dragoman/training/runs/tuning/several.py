@@ -45,7 +45,9 @@ def open_tuned_directions(request: RunRequest, base: Base, say: Say) -> Texts:
         )
     if request.data is not None or data.train:
         files = request.data if request.data is not None else request.find(data, data.train)
-        named = request.valid if request.valid is not None else request.find(data, data.valid) or None
+        named = request.valid
+        if named is None and data.valid:
+            named = request.find(data, data.valid)
         languages = request.languages
         data = replace(data, train=(), valid=(), corpora=(CorpusConfig(name=_MEMORY, train=("given",)),))
         corpora = {_MEMORY: open_data(files, languages)}
