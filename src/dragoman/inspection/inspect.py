@@ -51,6 +51,7 @@ class InspectOptions(TypedDict, total=False):
     """The options of `inspect`, of any run."""
 
     target: str | None
+    start: Sequence[int]
     beam: Beam | None
     prefix: Sequence[int]
     rules: Sequence[Rule]
@@ -64,6 +65,7 @@ def inspect(
     text: str,
     *,
     target: str | None = None,
+    start: Sequence[int] = (),
     beam: Beam | None = None,
     prefix: Sequence[int] = (),
     rules: Sequence[Rule] = (),
@@ -74,9 +76,10 @@ def inspect(
 ) -> Trace:
     """Return the trace of `text` and its translation, or of `target`, in which case no search runs.
 
-    `prefix` and `rules` apply to the search. `name` is the name of the model, by default its languages.
-    `every_step` is called at each step of the search and may raise to end it. The trace describes the run
-    with the `intervention`; `contrast` also shows its effect.
+    `start` are the first tokens of any translation, the mark of its language, whose log-probability a search
+    does not count. `prefix` and `rules` apply to the search. `name` is the name of the model, by default its
+    languages. `every_step` is called at each step of the search and may raise to end it. The trace describes
+    the run with the `intervention`; `contrast` also shows its effect.
 
     Raises DataError for text without tokens or with more than 512, ConfigError for a beam above 50, because
     a step of the tree has about the square of the beam in nodes, and for an intervention that the model or
@@ -106,10 +109,11 @@ def inspect(
             recorder = Recorder(how, model.config.end_id, _speller(tokenizer))
             request = Request(
                 source=source, how=how, max_tokens=len(source) + max_extra_tokens,
-                rules=(Prefix(tuple(prefix)), *rules, *keeping(source, tokenizer.placeholders)),
+                rules=(Prefix((*start, *prefix)), *rules, *keeping(source, tokenizer.placeholders)),
+                unscored=len(start),
             )  # fmt: skip
             chosen = Choices(intervention, tokenizer, how, model.config)
-            chosen.check_prefix(len(prefix))
+            chosen.check_prefix(len(start) + len(prefix))
 
             def watch(choice: Choice) -> None:
                 every_step()
@@ -118,7 +122,7 @@ def inspect(
             limit = max(limit_of(request), chosen.least)
             trackers_B = trackers_of([request.rules])
             begun = sum(len(rule.tokens) for rule in request.rules if isinstance(rule, Prefix))
-            obeyed = mask_of([request.rules], model.config.end_id, [limit], trackers_B)
+            obeyed = mask_of([request.rules], model.config.end_id, [limit], trackers_B, [len(start)])
             (hypotheses,) = search(
                 model, model.encode(*pair), replace(how, n_best=how.rows),
                 limit_B=torch.full_like(pair[1], limit), mask=chosen.over(obeyed, begun=begun),
@@ -127,7 +131,7 @@ def inspect(
             tree = recorder.tree(hypotheses[0])
         else:
             tokens = _encoded(tokenizer.encode_target([target.strip()])[0], "the translation")
-            hypotheses = score(model, *pair, [tokens], how)
+            hypotheses = score(model, *pair, [[*start, *tokens]], how)
         predicted = hypotheses[0].tokens
         inputs = torch.tensor([[model.config.start_id, *predicted]], device=device)
 

@@ -11,7 +11,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.text.blank import is_blank
 from dragoman.text.guidance import Guidance, Guide, Match, Reading, combined, reading
 from dragoman.text.segmenter import unbroken
-from dragoman.translation.lines import LineItem, addressed, prefix_tokens, warning_of_language
+from dragoman.translation.lines import LineItem, prefix_tokens
 from dragoman.translation.search.alignment import Aligning
 from dragoman.translation.search.engine import Engine, Hypothesis, Request, Tokens
 from dragoman.translation.search.mbr import expected_utilities, tempered
@@ -19,7 +19,7 @@ from dragoman.translation.search.options import Beam, Decoding, Sample
 from dragoman.translation.search.phrasing import Phrasing
 from dragoman.translation.search.rules import Prefix, keeping
 from dragoman.translation.search.stream import Again, Stream, ToAnswer
-from dragoman.translation.translation import Translation, TranslationMaker
+from dragoman.translation.translation import Translation, TranslationMaker, without_start
 
 if TYPE_CHECKING:
     from dragoman.translation.folder.shortlist import Shortlist
@@ -32,15 +32,16 @@ class AskedLine(NamedTuple):
     """A line that was sent to the engine."""
 
     line: str
-    read: str  # without spaces around it, behind the token of its target language
+    read: str  # without spaces around it, behind the marks of its languages
     tokens: Tokens  # of `read`, without the guidance that the model reads
     cut: bool  # whether these are only the first
     guidance: Guidance | None
     reading: Reading | None  # the input of the model, with guidance
+    start: int  # tokens of a translation before its text: the mark of its language
 
     def own(self, hypothesis: Hypothesis) -> Hypothesis:
-        """The hypothesis with the attention to the line alone, and to the end."""
-        reading = self.reading
+        """The hypothesis without its start, and with the attention to the line alone, and to the end."""
+        hypothesis, reading = without_start(hypothesis, self.start), self.reading
         if reading is None or not hypothesis.attention or len(reading.own) == len(reading.tokens):
             return hypothesis
         rows = tuple((*(row[place] for place in reading.own), row[-1]) for row in hypothesis.attention)
@@ -64,9 +65,9 @@ class Exchange:
         self, items: Iterator[LineItem | None], engine: Engine, window: int
     ) -> Stream[LineItem, Translation]:
         """Return the translations of the lines. `window` is as in `Stream`."""
-        decoding, languages = self.maker.decoding, self.maker.tokenizer.languages
-        if decoding.to is None and len(languages) > 1:
-            items = warning_of_language(items, languages)
+        decoding = self.maker.decoding
+        if decoding.to is None:
+            items = self.maker.directions.warning(items)
         return Stream(
             items,
             self.requests,
@@ -81,10 +82,12 @@ class Exchange:
         """Yield the request for each line, and the function that makes its translation of the answer."""
         tokenizer, decoding = self.maker.tokenizer, self.maker.decoding
         stripped = [line.strip() for line, _ in items]
-        reads = ["" if is_blank(line) else addressed(line, decoding.to) for line in stripped]
+        both = [self.maker.addressed(line) for line in stripped]
+        reads = [one.text for one in both]
         guidances = self._guidances(stripped, [prefix for _, prefix in items])
         encoded: list[Tokens] = [*tokenizer.encode_source(reads)]
-        for (line, prefix), read, guidance, tokens in zip(items, reads, guidances, encoded, strict=True):
+        rows = zip(items, both, guidances, encoded, strict=True)
+        for (line, prefix), (read, start), guidance, tokens in rows:
             guidance = guidance if tokens else None
             if guidance is not None and guidance.known is not None:
                 nothing = Request(source=(), how=self.how, max_tokens=1)
@@ -98,27 +101,28 @@ class Exchange:
                     # If the memory has this part, its translation lacks the rest.
                     guidance = _unless_known(self._guidances([part.strip()], [""])[0])
             rules, beside = decoding.rules, None
-            if tokens and (forced := self._begin_of(prefix)):
+            if tokens and (forced := (*start, *self._begin_of(prefix))):
                 rules = (Prefix(forced), *rules)
             if guidance is not None:
                 beside = reading(tokenizer, read, tokens, guidance, begin=begin)
             request = Request(
                 source=tokens if beside is None else beside.tokens,
                 how=self.how,
-                max_tokens=len(tokens) + decoding.max_extra_tokens,
+                max_tokens=len(start) + len(tokens) + decoding.max_extra_tokens,
                 rules=rules + keeping(tokens, tokenizer.placeholders),
                 attention=self.maker.attention,
                 shortlist=None if self.shortlist is None else self.shortlist.of(tokens),
+                unscored=len(start),
             )
-            asked = AskedLine(line, read, tokens, cut, guidance, beside)
+            asked = AskedLine(line, read, tokens, cut, guidance, beside, len(start))
             if guidance is None or not guidance.phrases or beside is None:
                 yield request, partial(self._translation, asked)
                 continue
             if self.aligning is not None:
                 request = replace(request, attention=self.aligning.attention)
             spans = [(a - begin, b - begin) for a, b in tokenizer.source_spans(read)[: len(tokens)]]
-            rows = partial(_attention, asked, self.aligning)
-            placing = self._placer.place(request, guidance.phrases, spans, beside.own, rows)
+            attention = partial(_attention, asked, self.aligning)
+            placing = self._placer.place(request, guidance.phrases, spans, beside.own, attention)
             yield next(placing), partial(self._placed, asked, placing)
 
     def _guidances(self, lines: Sequence[str], prefixes: Sequence[str]) -> list[Guidance | None]:

@@ -1,16 +1,20 @@
-"""What comes in: lines, their parts, their prefixes and their target language."""
+"""What comes in: lines, their parts, their prefixes and their languages."""
 
 from __future__ import annotations
 
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import repeat
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.base.languages import closest, same
+from dragoman.base.languages import closest, related, same
 from dragoman.text.blank import is_blank
+from dragoman.text.detection import likeliest
+from dragoman.text.tokenizers.marks import mark
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
@@ -81,51 +85,115 @@ def prefix_tokens(tokenizer: Tokenizer, prefix: str, *, banned: Collection[int] 
     return tuple(tokens)
 
 
-# The target language
+# Languages
 
 
-def addressed(line: str, to: str | None) -> str:
-    """The line with the token of its target language. An empty line stays empty."""
-    return line if to is None or not line else f">>{to}<< {line}"
+class Addressed(NamedTuple):
+    """What the model reads for a line: the text behind marks of languages, and how its translation begins."""
+
+    text: str
+    start: tuple[int, ...] = ()
 
 
-def target_of(to: str | None, languages: Sequence[str], target_language: str) -> str | None:
-    """Return a target language as the model writes it: "de" may be "deu". None if it has only that one.
+@dataclass(frozen=True)
+class Directions:
+    """The languages of a model, and how lines name those that they are in and are translated to."""
 
-    `languages` are those it chooses from. Raises ConfigError if the language is not among them.
-    """
-    if to is None or to in languages:
-        return to
-    if not languages:
-        if same(to, target_language):
-            return None
-        raise ConfigError(
-            f"to = {to!r}: this model has one target language, {target_language}",
-            hint="leave the language out",
-        )
-    found = closest(to, languages)
-    if found is None:
-        raise ConfigError(
-            f"to = {to!r}: this model does not translate to it", hint=f"it has {', '.join(languages)}"
-        )
-    return found
+    tokenizer: Tokenizer
+    stated: tuple[str, str]  # source and target; "mul" for several
+    trained: tuple[tuple[str, str], ...] = ()  # the pairs that it was trained on, if it has several
 
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """The languages that it translates from."""
+        if not self.trained and (languages := self.tokenizer.languages):
+            return languages if self.tokenizer.config.source_mark else self.stated[:1]
+        return tuple(dict.fromkeys(source for source, _ in self.trained)) or self.stated[:1]
 
-def warning_of_language(
-    items: Iterator[LineItem | None], languages: Sequence[str]
-) -> Iterator[LineItem | None]:
-    """Yield the items. Log a warning if a line does not name one of several target languages."""
-    tags, warned = tuple(f">>{language}<<" for language in languages), False
-    for item in items:
-        if (
-            not warned
-            and item is not None
-            and not is_blank(item[0])
-            and not item[0].lstrip().startswith(tags)
-        ):
-            log.warning("this model has several target languages; choose one: %s", ", ".join(languages))
-            warned = True
-        yield item
+    @cached_property
+    def targets(self) -> tuple[str, ...]:
+        """The languages that it chooses from to translate to; none if it has only one."""
+        targets = tuple(dict.fromkeys(target for _, target in self.trained))
+        return () if len(targets) == 1 else targets or self.tokenizer.languages
+
+    def chosen(self, source: str | None, to: str | None) -> tuple[str | None, str | None]:
+        """Languages as the model writes them: "de" may be "deu". None for one that it leaves open.
+
+        Raises ConfigError for a language that it does not have. Logs a warning for a pair that it was not
+        trained on.
+        """
+        if source is None:
+            source = self.sources[0] if len(self.sources) == 1 else None
+        elif not any(related(source, one) for one in self.sources):
+            raise ConfigError(
+                f"source = {source!r}: this model does not translate from it",
+                hint=f"it has {', '.join(self.sources)}",
+            )
+        else:
+            source = closest(source, self.sources) or source
+        to = self._target(to) or self._only_target(source)
+        if source is not None and to is not None and self.trained and (source, to) not in self.trained:
+            log.warning(
+                "the model was not trained to translate from %s to %s (zero-shot): expect worse translations",
+                source,
+                to,
+            )
+        return source, to
+
+    def addressed(self, line: str, source: str | None, to: str | None) -> Addressed:
+        """What the model reads for a line without spaces around it, in languages as `chosen` returns them.
+
+        The source language is detected where the model reads it, or needs it to know the target language.
+        An empty line stays empty. Raises ConfigError if detecting is not possible.
+        """
+        if not line or not self.tokenizer.languages:
+            return Addressed(line)
+        if source is None and len(self.sources) > 1:
+            reads = self.tokenizer.config.source_mark
+            if reads or (to is None and any(map(self._only_target, self.sources))):
+                source = likeliest(line, [one for one in self.sources if one != to])
+                to = to or self._only_target(source)
+        return Addressed(self.tokenizer.address(source, to) + line, self.tokenizer.target_start(to))
+
+    def warning(self, items: Iterator[LineItem | None]) -> Iterator[LineItem | None]:
+        """Yield the items. Log a warning if a line does not name one of several target languages."""
+        if len(self.targets) < 2 or all(map(self._only_target, self.sources)):
+            yield from items
+            return
+        tags, warned = tuple(map(mark, self.targets)), False
+        for item in items:
+            if (
+                not warned
+                and item is not None
+                and not is_blank(item[0])
+                and not item[0].lstrip().startswith(tags)
+            ):
+                languages = ", ".join(self.targets)
+                log.warning("this model has several target languages; choose one: %s", languages)
+                warned = True
+            yield item
+
+    def _target(self, to: str | None) -> str | None:
+        if to is None or to in self.targets:
+            return to
+        if not self.targets:
+            if same(to, self.stated[1]):
+                return None
+            raise ConfigError(
+                f"to = {to!r}: this model has one target language, {self.stated[1]}",
+                hint="leave the language out",
+            )
+        found = closest(to, self.targets)
+        if found is None:
+            raise ConfigError(
+                f"to = {to!r}: this model does not translate to it", hint=f"it has {', '.join(self.targets)}"
+            )
+        return found
+
+    def _only_target(self, source: str | None) -> str | None:
+        """The target language of a source language that the model chooses, if it was trained on one."""
+        targets = [target for one, target in self.trained if one == source]
+        return targets[0] if len(targets) == 1 and self.targets else None
 
 
 # Parts of a line

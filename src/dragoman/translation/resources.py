@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # The decoding options that `Translator.inspect` uses.
 _INSPECTED = (
-    "beam", "length_penalty", "normalization", "stop", "to", "minimum_length", "no_repeat_ngram",
+    "beam", "length_penalty", "normalization", "stop", "source", "to", "minimum_length", "no_repeat_ngram",
     "max_extra_tokens",
 )  # fmt: skip
 
@@ -84,7 +84,10 @@ def check_inspection(decoding: Decoding, target: str | None, prefix: str) -> Non
             f"inspection does not use {', '.join(unused)}", hint=f"it uses {', '.join(_INSPECTED)}"
         )
     searched = decoding != Decoding(
-        length_penalty=decoding.length_penalty, normalization=decoding.normalization, to=decoding.to
+        length_penalty=decoding.length_penalty,
+        normalization=decoding.normalization,
+        source=decoding.source,
+        to=decoding.to,
     )
     if target is not None and (searched or not is_blank(prefix)):
         raise ConfigError("a given translation cannot have options of a search", hint="leave one of them out")

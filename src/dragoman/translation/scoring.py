@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar, cast
 
 from dragoman.base.errors import DataError
-from dragoman.text.blank import is_blank
-from dragoman.translation.lines import addressed, checked_lines
+from dragoman.translation.lines import checked_lines
 from dragoman.translation.search.engine import Engine, Tokens
 from dragoman.translation.search.options import Beam
-from dragoman.translation.translation import Translation, TranslationMaker
+from dragoman.translation.translation import Translation, TranslationMaker, without_start
 
 T = TypeVar("T")
 # Source times target tokens of a pair whose attention is held: about 95 bytes and two microseconds each.
@@ -47,17 +46,18 @@ def scored_pairs(
     attention to be held.
     """
     tokenizer, decoding = maker.tokenizer, maker.decoding
-    read = ["" if is_blank(one) else addressed(one.strip(), decoding.to) for one in sources]
-    encoded = tokenizer.encode_source(read)
+    read = [maker.addressed(one.strip()) for one in sources]
+    encoded = tokenizer.encode_source([one.text for one in read])
     answered = tokenizer.encode_target([target.strip() for target in targets])
+    answered = [[*one.start, *own] for one, own in zip(read, answered, strict=True)]
     if maker.attention is not None:
         _check_size(sources, encoded, answered)
     pairs = zip(encoded, answered, strict=True)
     answers = engine.score(pairs, how, attention=maker.attention, batch_tokens=decoding.batch_tokens)
     scored = zip(sources, read, encoded, _in_order(answers), targets, strict=True)
     return [
-        maker.translation(source, line, tokens, hypothesis, given=target)
-        for source, line, tokens, hypothesis, target in scored
+        maker.translation(source, line, tokens, without_start(hypothesis, len(start), how), given=target)
+        for source, (line, start), tokens, hypothesis, target in scored
     ]
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from math import exp
 from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError
+from dragoman.text.blank import is_blank
 from dragoman.text.checks.omissions import lacks_most
 from dragoman.text.guidance import Match
 from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.lines import Addressed, Directions
 from dragoman.translation.search.alignment import Aligning, Alignment, alignment_of
 from dragoman.translation.search.engine import Hypothesis, Tokens
-from dragoman.translation.search.options import AttentionOf, Decoding
+from dragoman.translation.search.options import AttentionOf, Beam, Decoding
 
 if TYPE_CHECKING:
     from dragoman.translation.search.risk import Risk, RiskModel
@@ -81,10 +84,21 @@ class TranslationMaker:
     """Makes translations from the hypotheses of the engine."""
 
     tokenizer: Tokenizer
-    languages: tuple[str, str]  # source and target
+    directions: Directions
     decoding: Decoding
     aligning: Aligning | None  # see `aligning_for`
     risk_model: RiskModel | None
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target."""
+        source, target = self.directions.stated
+        return self.decoding.source or source, self.decoding.to or target
+
+    def addressed(self, line: str) -> Addressed:
+        """What the model reads for a line without spaces around it."""
+        line = "" if is_blank(line) else line
+        return self.directions.addressed(line, self.decoding.source, self.decoding.to)
 
     @property
     def attention(self) -> AttentionOf | None:
@@ -120,7 +134,9 @@ class TranslationMaker:
             from dragoman.translation.search.risk import assess
 
             evidence = evidence_of(source, text, hypothesis.token_logp, hypothesis.attention, alignment)
-            risk = assess(self.risk_model, evidence, source, text, self.languages)
+            risk = assess(
+                self.risk_model, evidence, source, text, self.languages, several=bool(self.directions.targets)
+            )
         return Translation(
             source=source,
             text=text,
@@ -141,6 +157,27 @@ class TranslationMaker:
     def _text(self, hypothesis: Hypothesis) -> str:
         # With byte fallback a translation can contain a line break. Keep it one line.
         return self.tokenizer.decode(hypothesis.tokens).replace("\r", " ").replace("\n", " ")
+
+
+def without_start(hypothesis: Hypothesis, start: int, how: Beam | None = None) -> Hypothesis:
+    """The hypothesis without its first tokens, the mark of a language.
+
+    A search has not counted their log-probability. For given tokens, `how` says how to normalise the rest.
+    """
+    if not start or not hypothesis.token_logp:
+        return hypothesis
+    score, logp, own = hypothesis.score, hypothesis.logp, hypothesis.token_logp[start:]
+    if how is not None:
+        logp = math.fsum(own)
+        score = how.normalise(logp, len(hypothesis.token_logp))
+    return replace(
+        hypothesis,
+        tokens=hypothesis.tokens[start:],
+        score=score,
+        logp=logp,
+        token_logp=own,
+        attention=hypothesis.attention[start:],
+    )
 
 
 def aligning_for(decoding: Decoding, own: Aligning | None) -> Aligning | None:

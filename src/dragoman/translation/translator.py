@@ -19,12 +19,12 @@ from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.ensemble import check_members, engine_of_members
 from dragoman.translation.exchange import Exchange, choosing
 from dragoman.translation.lines import (
-    addressed,
+    Addressed,
+    Directions,
     by_parts,
     check_lines,
     checked_lines,
     prefix_tokens,
-    target_of,
     with_prefixes,
 )
 from dragoman.translation.resources import (
@@ -77,6 +77,7 @@ class Translator:
         *,
         source_language: str,
         target_language: str,
+        directions: Sequence[tuple[str, str]] = (),
         generation: Beam | None = None,
         shortlist: Shortlist | None = None,
         aligning: Aligning | None = None,
@@ -88,7 +89,9 @@ class Translator:
         load_bundle: Callable[[], Bundle] | None = None,
         adapters: Mapping[str, Variant] | None = None,
     ) -> None:
-        """Terms and memories are both *guides*. `reads` says which of them the model was trained
+        """`directions` are the pairs of languages that a model of several was trained on.
+
+        Terms and memories are both *guides*. `reads` says which of them the model was trained
         to read: "terms", "matches". `reverse` translates the other way and reranks the candidates.
         `using` chooses among the `adapters`.
 
@@ -99,6 +102,7 @@ class Translator:
         self.terms, self.memory = tuple(terms), memory
         self.reads, self.reverse = tuple(reads), reverse
         self.source_language, self.target_language = source_language, target_language
+        self._directions = Directions(tokenizer, self._languages, tuple(directions))
         self.generation = generation or Beam()
         self.adapter: str | None = None  # the name of the one in use
         self.models = 1  # how many translate together
@@ -170,6 +174,7 @@ class Translator:
             model.engine,
             source_language=model.config.source_language,
             target_language=model.config.target_language,
+            directions=model.config.directions,
             generation=model.config.generation,
             shortlist=model.shortlist,
             aligning=aligning_of(model.config.model, model.config.alignment),
@@ -199,6 +204,7 @@ class Translator:
             engine_of_members(members, average),
             source_language=first.source_language,
             target_language=first.target_language,
+            directions=first.directions,
             generation=first.generation,
             shortlist=first.shortlist,
             aligning=first.aligning,
@@ -245,6 +251,21 @@ class Translator:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(vars(self.using(adapter=state["adapter"])) | state)
+
+    @property
+    def directions(self) -> tuple[tuple[str, str], ...]:
+        """The pairs (source, target) that a model of several languages was trained on; else empty."""
+        return self._directions.trained
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The languages that the model translates from, as it writes them."""
+        return self._directions.sources
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The languages that the model translates to, as it writes them."""
+        return self._directions.targets or (self.target_language,)
 
     @property
     def guides(self) -> tuple[Guide, ...]:
@@ -298,11 +319,11 @@ class Translator:
             other.risk_models = self._own_risks if adapter is None else {}
         if terms is not None:
             guide = term_guide(terms, terms_mode, self._languages, self.tokenizer, self.reads)
-            check_term_languages((guide,), self._languages, self.tokenizer.languages, None)
+            check_term_languages((guide,), self._languages, self._directions.targets, None)
             other.terms = with_term_list(self.terms, guide)
         if memory is not None:
             other.memory = memory_guide(memory, match_least, self.reads)
-            other._check_memory(None)
+            other._check_memory(Decoding())
         if reverse is not None:
             check_reverse(reverse._languages, self._languages)
             other.reverse = reverse
@@ -412,9 +433,10 @@ class Translator:
             reverse=self.reverse is not None,
         )
         decoding.how(self.generation)  # raise ConfigError now, not at the first line
-        decoding = replace(decoding, to=self._target(decoding.to))
-        self._check_memory(decoding.to)
-        check_term_languages(self.terms, self._languages, self.tokenizer.languages, decoding.to)
+        source, to = self._directions.chosen(decoding.source, decoding.to)
+        decoding = replace(decoding, source=source, to=to)
+        self._check_memory(decoding)
+        check_term_languages(self.terms, self._pair(decoding), self._directions.targets, to)
         if decoding.sample is not None and any(one.mode == "hard" for one in self.terms):
             raise ConfigError(
                 "hard terms cannot be used with sampling",
@@ -444,18 +466,24 @@ class Translator:
         return Sentences(self, decoding).translate(sentences)
 
     def next_words(
-        self, line: str, prefix: str = "", *, most: int = 8, to: str | None = None
+        self,
+        line: str,
+        prefix: str = "",
+        *,
+        most: int = 8,
+        source: str | None = None,
+        to: str | None = None,
     ) -> list[NextWord]:
         """Return the likeliest words after `prefix`, with which the translation begins; the best first.
 
-        If the prefix ends with a space, a new word begins; otherwise its last word may continue. `to` is as
-        in `Decoding`. Raises ConfigError for `most` out of range, DataError for a prefix that the tokenizer
-        cannot spell.
+        If the prefix ends with a space, a new word begins; otherwise its last word may continue. `source` and
+        `to` are as in `Decoding`. Raises ConfigError for `most` out of range, DataError for a prefix that the
+        tokenizer cannot spell.
         """
         from dragoman.translation.next_words import next_words
 
-        to = self._target(to)
-        request, _ = next(self._exchange(Decoding(to=to)).requests([(line, prefix)]))
+        source, to = self._directions.chosen(source, to)
+        request, _ = next(self._exchange(Decoding(source=source, to=to)).requests([(line, prefix)]))
         return next_words(self.tokenizer, self.engine, request, prefix, most=most)
 
     def score(
@@ -465,20 +493,22 @@ class Translator:
         *,
         length_penalty: float | None = None,
         normalization: Normalization | None = None,
+        source: str | None = None,
         to: str | None = None,
         attention: str | None = None,
         alignment: bool = False,
         batch_tokens: int = 2048,
     ) -> list[Translation]:
-        """Score `targets` as translations of `sources`, line by line, into the language `to` if given.
+        """Score `targets` as translations of `sources`, line by line; their languages are as in `Decoding`.
 
         Without `targets`, `sources` are pairs (source, translation). The scores equal those that `translate`
         gives to the same tokens. `attention` and `alignment` are as in `Decoding`. Raises DataError if the
         numbers of sources and targets differ.
         """
         sources, targets = sides(sources, targets)
-        to = self._target(to)
+        source, to = self._directions.chosen(source, to)
         decoding = Decoding(
+            source=source,
             length_penalty=length_penalty,
             normalization=normalization,
             to=to,
@@ -494,6 +524,7 @@ class Translator:
         sources: Iterable[str] | Iterable[tuple[str, str]],
         targets: Iterable[str] | None = None,
         *,
+        source: str | None = None,
         to: str | None = None,
         attention: str | None = None,
         batch_tokens: int = 2048,
@@ -504,7 +535,13 @@ class Translator:
         if the numbers of sources and targets differ, ConfigError for a model without attention.
         """
         scored = self.score(
-            sources, targets, to=to, attention=attention, alignment=True, batch_tokens=batch_tokens
+            sources,
+            targets,
+            source=source,
+            to=to,
+            attention=attention,
+            alignment=True,
+            batch_tokens=batch_tokens,
         )
         return [one.alignment for one in scored if one.alignment is not None]
 
@@ -513,6 +550,7 @@ class Translator:
         sources: Iterable[str] | Iterable[tuple[str, str]],
         targets: Iterable[str] | None = None,
         *,
+        source: str | None = None,
         to: str | None = None,
         batch_tokens: int = 2048,
     ) -> list[Evidence]:
@@ -525,7 +563,13 @@ class Translator:
         aligns = self.aligning is not None
         attention = str(self.aligning.attention) if self.aligning is not None else None
         scored = self.score(
-            sources, targets, to=to, attention=attention, alignment=aligns, batch_tokens=batch_tokens
+            sources,
+            targets,
+            source=source,
+            to=to,
+            attention=attention,
+            alignment=aligns,
+            batch_tokens=batch_tokens,
         )
         return [
             evidence_of(one.source, one.text, one.token_logp, one.attention, one.alignment) for one in scored
@@ -536,6 +580,7 @@ class Translator:
         sources: Iterable[str] | Iterable[tuple[str, str]],
         targets: Iterable[str] | None = None,
         *,
+        source: str | None = None,
         to: str | None = None,
         batch_tokens: int = 2048,
     ) -> list[Risk]:
@@ -547,12 +592,13 @@ class Translator:
         from dragoman.translation.search.risk import assess
 
         sources, targets = sides(sources, targets)
-        evidence = self.evidence(sources, targets, to=to, batch_tokens=batch_tokens)
-        languages = self.source_language, self._target(to) or self.target_language
-        model = self._risk_model(languages[1])
+        evidence = self.evidence(sources, targets, source=source, to=to, batch_tokens=batch_tokens)
+        source, to = self._directions.chosen(source, to)
+        languages = self._pair(Decoding(source=source, to=to))
+        model, several = self._risk_model(languages[1]), bool(self._directions.targets)
         return [
-            assess(model, one, source, target, languages, given=True)
-            for one, source, target in zip(evidence, sources, targets, strict=True)
+            assess(model, one, line, target, languages, given=True, several=several)
+            for one, line, target in zip(evidence, sources, targets, strict=True)
         ]
 
     @overload
@@ -606,15 +652,16 @@ class Translator:
         from dragoman.inspection import contrast, inspect
 
         decoding = Decoding.of(decoding, options)
-        decoding = replace(decoding, to=self._target(decoding.to))
+        text, start = self.addressed(line.strip(), decoding.source, decoding.to)
         check_inspection(decoding, target, prefix)
         if target is None:
             check_unguided("inspection", guided=bool(self.guides), reverse=self.reverse is not None)
         look = inspect if intervention is None else partial(contrast, intervention=intervention)
         return look(
             self.bundle,
-            addressed(line.strip(), decoding.to),
+            text,
             target=target,
+            start=start,
             beam=decoding.beam_search(self.generation),
             prefix=prefix_tokens(self.tokenizer, prefix, banned=self.generation.banned),
             rules=decoding.rules,
@@ -638,19 +685,24 @@ class Translator:
     def _phrasing(self) -> Phrasing:
         return Phrasing(self.tokenizer)
 
-    def _target(self, to: str | None) -> str | None:
-        """The target language as the model writes it. Raises ConfigError for one that it does not have."""
-        return target_of(to, self.tokenizer.languages, self.target_language)
+    def addressed(self, line: str, source: str | None, to: str | None) -> Addressed:
+        """What the model reads for a line without spaces around it: its text behind marks of languages.
 
-    def _check_memory(self, to: str | None) -> None:
-        targets = (to,) if to is not None else self.tokenizer.languages or (self.target_language,)
-        check_memory(self.memory, self.source_language, targets)
+        Languages are as in `Decoding`. Raises ConfigError for one that the model does not have.
+        """
+        return self._directions.addressed(line, *self._directions.chosen(source, to))
+
+    def _pair(self, decoding: Decoding) -> tuple[str, str]:
+        return decoding.source or self.source_language, decoding.to or self.target_language
+
+    def _check_memory(self, decoding: Decoding) -> None:
+        targets = (decoding.to,) if decoding.to is not None else self.targets
+        check_memory(self.memory, self._pair(decoding)[0], targets)
 
     def _maker(self, decoding: Decoding) -> TranslationMaker:
-        languages = self.source_language, decoding.to or self.target_language
         aligning = aligning_for(decoding, self.aligning)
-        risk = self._risk_model(languages[1]) if decoding.risk else None
-        return TranslationMaker(self.tokenizer, languages, decoding, aligning, risk)
+        risk = self._risk_model(self._pair(decoding)[1]) if decoding.risk else None
+        return TranslationMaker(self.tokenizer, self._directions, decoding, aligning, risk)
 
     def _risk_model(self, language: str) -> RiskModel | None:
         """How to assess translations into a language. Logs a warning if it is of an earlier version."""
@@ -665,7 +717,8 @@ class Translator:
         return model
 
     def _exchange(self, decoding: Decoding) -> Exchange:
-        to, attention, alignment = decoding.to, decoding.attention, decoding.alignment
+        source, to = decoding.source, decoding.to
+        attention, alignment = decoding.attention, decoding.alignment
         maker = self._maker(decoding)
         own = self.aligning if maker.attention is None else Aligning(maker.attention)
         return Exchange(
@@ -675,6 +728,6 @@ class Translator:
             guides=self.guides,
             phrasing=self._phrasing,
             aligning=maker.aligning or own,
-            score=partial(self.score, to=to, attention=attention, alignment=alignment),
-            reverse=None if self.reverse is None else self.reverse.score,
+            score=partial(self.score, source=source, to=to, attention=attention, alignment=alignment),
+            reverse=None if self.reverse is None else partial(self.reverse.score, source=to, to=source),
         )

@@ -80,7 +80,7 @@ def test_special_tokens_have_no_text(vocabulary: Mapped, specials: Specials) -> 
 def test_a_language_token_begins_a_line(vocabulary: Mapped, pieces: list[str]) -> None:
     (plain,) = vocabulary.encode(["The dog"])
     assert vocabulary.encode([">>fra<< The dog"]) == [[pieces.index(">>fra<<"), *plain]]
-    assert vocabulary.languages == ("deu", "fra")
+    assert tuple(vocabulary.marks) == ("deu", "fra")
 
 
 @pytest.mark.parametrize("line", ["The dog >>fra<< sees", ">>xyz<< The dog", ">> fra << dog"])

@@ -49,6 +49,7 @@ class Bundle:
     tokenizer: Tokenizer
     source_language: str
     target_language: str
+    directions: tuple[tuple[str, str], ...] = ()  # the pairs that a model of several was trained on
     generation: Beam = Beam()
     alignment: AttentionOf | None = None  # the head of the decoder that was trained to align
     guidance: tuple[str, ...] = ()  # what it was trained to read with a line: "terms", "matches"
@@ -60,6 +61,7 @@ class Bundle:
             model=self.model.config,
             source_language=self.source_language,
             target_language=self.target_language,
+            directions=self.directions,
             generation=self.generation,
             alignment=self.alignment,
             guidance=self.guidance,
@@ -118,6 +120,7 @@ def load(folder: Path) -> Bundle:
         tokenizer=tokenizer,
         source_language=config.source_language,
         target_language=config.target_language,
+        directions=config.directions,
         generation=config.generation,
         alignment=config.alignment,
         guidance=config.guidance,

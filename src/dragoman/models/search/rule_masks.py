@@ -82,10 +82,12 @@ def mask_of(
     end_id: int,
     limits: Sequence[int],
     trackers_B: Sequence[Tracker] | None = None,
+    unscored_B: Sequence[int] = (),
 ) -> Mask | None:
     """Return one mask for a batch in which sentence b follows `rules_B[b]`; None without any rules.
 
-    `limits[b]` is the length limit of sentence b. `trackers_B` come from the search, if it has some.
+    `limits[b]` is the length limit of sentence b. `trackers_B` come from the search, if it has some, and
+    `unscored_B` from its requests.
     """
     members: dict[Rule, list[int]] = {}
     for sentence, rules in enumerate(rules_B):
@@ -104,7 +106,7 @@ def mask_of(
         masks = [with_phrases(trackers_B, end_id, limits, _all(masks))]
     mask = _all(masks) if masks else None
     prefix_B = [prefix_of(rules) for rules in rules_B]
-    return forced(prefix_B, then=mask) if any(prefix_B) else mask
+    return forced(prefix_B, then=mask, unscored_B=unscored_B) if any(prefix_B) else mask
 
 
 def mask_of_rule(rule: MinimumLength | NoRepeatedNgram | Banned, end_id: int) -> Mask:
@@ -118,9 +120,12 @@ def mask_of_rule(rule: MinimumLength | NoRepeatedNgram | Banned, end_id: int) ->
             return banned(tokens)
 
 
-def forced(prefixes: Sequence[Sequence[int]], then: Mask | None = None) -> Mask:
+def forced(
+    prefixes: Sequence[Sequence[int]], then: Mask | None = None, unscored_B: Sequence[int] = ()
+) -> Mask:
     """Return a mask: sentence b begins with `prefixes[b]`, which may be empty, then `then` applies.
 
+    The first `unscored_B[b]` tokens, if given, have the log-probability 0.
     Raises ConfigError, when called, for a token outside the vocabulary.
     """
     longest = max(map(len, prefixes), default=0)
@@ -128,6 +133,7 @@ def forced(prefixes: Sequence[Sequence[int]], then: Mask | None = None) -> Mask:
         [[*prefix, *[0] * (longest - len(prefix))] for prefix in prefixes], dtype=torch.int64
     ).view(len(prefixes), longest)
     length_B = torch.tensor([len(prefix) for prefix in prefixes], dtype=torch.int64)
+    costly_B = torch.tensor(unscored_B or [0] * len(prefixes), dtype=torch.int64)
     least, greatest = (int(prefix_BP.min()), int(prefix_BP.max())) if longest else (0, 0)
 
     def mask(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
@@ -137,7 +143,8 @@ def forced(prefixes: Sequence[Sequence[int]], then: Mask | None = None) -> Mask:
             return logp_NV if then is None else then(prefix_NT, logp_NV, sentence_N)
         forced_N = (length_B[sentence_N.to(length_B.device)] > position).to(logp_NV.device)
         token_N1 = prefix_BP[sentence_N.to(length_B.device), position, None].to(logp_NV.device)
-        own_N1 = logp_NV.gather(1, token_N1)
+        counts_N1 = (costly_B[sentence_N.to(costly_B.device), None] <= position).to(logp_NV.device)
+        own_N1 = logp_NV.gather(1, token_N1).where(counts_N1, 0.0)
         free_NV = logp_NV
         if then is not None and not bool(forced_N.all()):
             free_NV = then(prefix_NT, logp_NV, sentence_N)

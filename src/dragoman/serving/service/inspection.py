@@ -14,12 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import DataError
-from dragoman.base.languages import canonical
 from dragoman.base.machine import has_pytorch
 from dragoman.models.shapes import Architecture, RecurrentConfig, SSRUConfig, TransformerConfig
 from dragoman.serving.service.limits import Late, NoPyTorch, NotReady, Overloaded, TooLong, UnknownLanguage
 from dragoman.text.blank import is_blank
-from dragoman.translation.lines import addressed
 from dragoman.translation.search.options import Decoding
 from dragoman.translation.translator import Translator
 
@@ -117,14 +115,13 @@ class Inspector:
         in_time()
         intervention = Intervention.from_table(question.interventions)
         bundle, translator = self._bundle(question.pair), self._translators[question.pair]
-        languages = translator.tokenizer.languages
-        to = next((one for one in languages if canonical(one) == question.target), None)
-        text = addressed(" ".join(question.text.split()), to)
+        text, start = translator.addressed(" ".join(question.text.split()), question.source, question.target)
         _check_length(bundle, text)
         in_time()
         decoding = Decoding(**question.options)
         how = decoding.beam_search(bundle.generation)
         options: dict[str, Any] = {
+            "start": start,
             "beam": replace(how, size=min(how.size, BEAM)),
             "name": f"{question.source} to {question.target}",
             "every_step": in_time,

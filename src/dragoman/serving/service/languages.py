@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from threading import Lock
-from typing import Protocol, cast
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.languages import canonical, closest, language_name, same
 from dragoman.serving.service.ask import Guess, Route
 from dragoman.serving.service.limits import UnknownLanguage
+from dragoman.text.detection import language_probabilities
 
 _LONGEST = 40  # characters of a code: what follows is not read, and not cached
 
@@ -112,18 +110,11 @@ class Pairs:
         return routes
 
 
-_LOADING = Lock()
-_READ = 1000  # characters; more say no more
 _SURE = 0.1  # the probability of a text in the target language: less is translated
 _CLEAR = 0.5  # the probability of a sentence in a source language: then the text is translated
 _PIECES, _PIECE = 64, 200  # how many pieces of a text are looked at alone, and their characters
 _QUOTED = re.compile(r'"[^"\n]{0,200}"|[„“][^„“”\n]{0,200}[“”]|«[^«»\n]{0,200}»|»[^«»\n]{0,200}«')
 _END = re.compile(r"(?<=[.!?])\s|[\r\n]|(?<=[。！？])")
-_SPOKEN = {"yue": "zh", "wuu": "zh"}  # what the detector takes short Chinese texts for
-
-
-class _Identifier(Protocol):
-    def rank(self, text: str) -> list[tuple[str, float]]: ...
 
 
 def detect_language(text: str, among: Sequence[str], default: str, target: str | None = None) -> list[Guess]:
@@ -137,7 +128,7 @@ def detect_language(text: str, among: Sequence[str], default: str, target: str |
     """
     if not any(char.isalpha() for char in text):
         return [Guess(default, 0.0)]
-    found = _probabilities(text[:_READ])
+    found = language_probabilities(text)
     guesses: list[Guess] = []
     for one in dict.fromkeys([default, *among]):
         # Variants of one language cannot be told apart: the first stands for all.
@@ -156,42 +147,15 @@ def detect_language(text: str, among: Sequence[str], default: str, target: str |
     return guesses or [Guess(default, 0.0)]
 
 
-def _probabilities(text: str) -> dict[str, float]:
-    """The probability of each language that the detector knows."""
-    found: dict[str, float] = {}
-    for code, value in _identifier().rank(text):
-        code = _SPOKEN.get(code, canonical(code))
-        found[code] = found.get(code, 0.0) + value
-    return found
-
-
 def _foreign(text: str, among: Sequence[str], target: str) -> Guess | None:
     """The language of a sentence that is clearly in another one than the target."""
     sentences = _END.split(_QUOTED.sub(" ", text))
     pieces = [one[at : at + _PIECE] for one in sentences for at in range(0, len(one), _PIECE)]
     for piece in pieces[:: -(-len(pieces) // _PIECES) or 1]:
         if any(char.isalpha() for char in piece):
-            found = _probabilities(piece)
+            found = language_probabilities(piece)
             best = max(found, key=lambda code: found[code])
             own = [one for one in among if same(best, one) and not same(one, target)]
             if own and found[best] > _CLEAR:
                 return Guess(own[0], found[best])
     return None
-
-
-def _identifier() -> _Identifier:
-    """The detector, for all languages that it knows. Threads share it. It is slow to load: once is enough."""
-    with _LOADING:
-        return _loaded_identifier()
-
-
-@cache
-def _loaded_identifier() -> _Identifier:
-    try:
-        from py3langid.langid import MODEL_FILE, LanguageIdentifier
-    except ImportError:
-        raise ConfigError(
-            "detecting a language needs py3langid",
-            hint='install it: pip install "dragoman[serve]"; or name the source language',
-        ) from None
-    return cast("_Identifier", LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True))

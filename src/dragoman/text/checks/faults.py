@@ -14,7 +14,14 @@ from dragoman.text.checks.placeholders import find_placeholders, has_language
 from dragoman.text.clean import clean
 
 FlagKind = Literal[
-    "omission", "addition", "repetition", "number differs", "placeholder", "copied", "low confidence"
+    "omission",
+    "addition",
+    "repetition",
+    "number differs",
+    "placeholder",
+    "copied",
+    "language",
+    "low confidence",
 ]
 FLAGS: tuple[FlagKind, ...] = get_args(FlagKind)
 

@@ -8,15 +8,13 @@ target language `>>fra<<` at the beginning of a source.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from itertools import count
 
 from dragoman.text.tokenizers.ids import Specials
+from dragoman.text.tokenizers.marks import marks_among, split_marks
 from dragoman.text.tokenizers.reserved import piece
 from dragoman.text.tokenizers.subwords import Subwords
-
-_LANGUAGE = re.compile(r">>(.+?)<<")
 
 
 class Mapped:
@@ -39,9 +37,7 @@ class Mapped:
             raise ValueError("a special id is not in the vocabulary")
         self._specials = specials
         self.reserved = tuple(self._reserved())
-        self.languages = tuple(
-            match[1] for piece in self._pieces if (match := _LANGUAGE.fullmatch(piece)) is not None
-        )
+        self.marks = marks_among(enumerate(self._pieces))
 
     @classmethod
     def from_files(cls, files: dict[str, bytes], specials: Specials) -> Mapped:
@@ -57,14 +53,14 @@ class Mapped:
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Return the ids of each line, without start and end. Raise DataError for half a surrogate pair.
 
-        A language token that begins a line is one token, if the vocabulary has it.
+        Marks of languages that begin a line are a token each, if the vocabulary has them.
         """
-        split = [self._split(line) for line in lines]
-        cut = self._subwords.cut([text for _, text in split])
+        split = [split_marks(line, self.marks) for line in lines]
+        cut = self._subwords.cut([text for *_, text in split])
         unknown = self._specials.unknown
         return [
-            language + [self._ids.get(piece, unknown) for piece in pieces]
-            for (language, _), pieces in zip(split, cut, strict=True)
+            marks + [self._ids.get(piece, unknown) for piece in pieces]
+            for (marks, *_), pieces in zip(split, cut, strict=True)
         ]
 
     def sample(self, lines: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
@@ -83,8 +79,8 @@ class Mapped:
 
     def surfaces(self, line: str) -> list[str]:
         """Return the part of the line that each token stands for; joined they are the line."""
-        language, text = self._split(line)
-        return [line[: len(line) - len(text)]] * len(language) + self._subwords.parts(text)
+        _, marks, text = split_marks(line, self.marks)
+        return marks + self._subwords.parts(text)
 
     def to_files(self) -> dict[str, bytes]:
         """Return the SentencePiece model and the list of pieces, by the suffix of their files."""
@@ -97,11 +93,3 @@ class Mapped:
             if piece(number) not in self._ids:
                 return
             yield self._ids[piece(number)]
-
-    def _split(self, line: str) -> tuple[list[int], str]:
-        """Return the id of the language token that begins the line, if any, and the rest."""
-        if match := _LANGUAGE.match(line):
-            token = self._ids.get(match[0])
-            if token is not None:
-                return [token], line[match.end() :]
-        return [], line

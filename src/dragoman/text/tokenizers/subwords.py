@@ -23,6 +23,7 @@ import sentencepiece
 from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.text.tokenizers import reserved
 from dragoman.text.tokenizers.ids import END, PAD, START, UNKNOWN
+from dragoman.text.tokenizers.marks import mark, marks_among, split_marks
 from dragoman.text.tokenizers.sampling import LatticeSampler, MergeSampler
 
 log = logging.getLogger(__name__)
@@ -44,8 +45,11 @@ def train(
     byte_fallback: bool,
     character_coverage: float,
     placeholders: int = 0,
+    languages: Sequence[str] = (),
 ) -> Subwords:
-    """Return a model of the lines, with this many reserved pieces; equal lines give equal models.
+    """Return a model of the lines, with this many reserved pieces and marks of these languages.
+
+    Equal lines give equal models.
 
     It has `vocab_size` ids, or fewer if the text has too few different subwords. Raise ConfigError if
     `vocab_size` is too small for the characters, DataError for empty text.
@@ -73,6 +77,7 @@ def train(
             max_sentence_length=4 * _LONGEST,  # bytes
             num_threads=_THREADS,
             minloglevel=2,
+            control_symbols=[mark(one) for one in languages],
             user_defined_symbols=reserved.pieces(placeholders),
         )
     except RuntimeError as error:
@@ -89,8 +94,6 @@ def train(
 class Subwords:
     """A SentencePiece model."""
 
-    languages = ()
-
     def __init__(self, model: bytes) -> None:
         """Raise ValueError if `model` is not a SentencePiece model."""
         self._model = model
@@ -103,13 +106,24 @@ class Subwords:
             raise ValueError("not a SentencePiece model")
         self._samplers: dict[float, MergeSampler | LatticeSampler] = {}
         self._pieces = _Pieces(self._processor)
+        self.marks = marks_among(self._control_pieces())
         self.reserved = tuple(self._reserved())
 
     def __len__(self) -> int:
         return len(self._processor)
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each line, without start and end. Raise DataError for half a surrogate pair."""
+        """Return the ids of each line, without start and end. Raise DataError for half a surrogate pair.
+
+        Marks of languages that begin a line are a token each.
+        """
+        if self.marks:
+            split = [split_marks(line, self.marks) for line in lines]
+            cut = self._encoded([text for *_, text in split])
+            return [marks + ids for (marks, *_), ids in zip(split, cut, strict=True)]
+        return self._encoded(lines)
+
+    def _encoded(self, lines: Sequence[str]) -> list[list[int]]:
         with _text_alone(lines):
             if len(lines) == 1:  # a list starts a thread, which takes longer than a line
                 return [self._processor.encode(lines[0], out_type=int)]
@@ -138,9 +152,16 @@ class Subwords:
         parts = [_PARTS.findall(text) if self.reserved else [text] for text in texts]
         return [[token for part in each for token in sampled(part)] for each in parts]
 
+    def _control_pieces(self) -> Iterator[tuple[int, str]]:
+        """Yield the pieces after the special ones that no text is cut into."""
+        for i in range(UNKNOWN + 1, len(self)):
+            if not self._processor.is_control(i):
+                return
+            yield i, self._pieces[i]
+
     def _reserved(self) -> Iterator[int]:
         """Yield the ids of the reserved pieces, which come before all others that text is cut into."""
-        for number, i in enumerate(range(UNKNOWN + 1, len(self)), 1):
+        for number, i in enumerate(range(UNKNOWN + 1 + len(self.marks), len(self)), 1):
             if self._pieces[i] != reserved.piece(number):
                 return
             yield i
@@ -168,8 +189,15 @@ class Subwords:
         return [self._pieces[i] for i in ids]
 
     def surfaces(self, line: str) -> list[str]:
-        """Return the text of each token of the line; joined they are the line, with a space before it."""
-        return [piece.replace("▁", " ") for piece in self._processor.encode(line, out_type=str)]
+        """Return the text of each token of the line; joined they are the line, with a space before it.
+
+        Behind marks no space is added.
+        """
+        _, marks, text = split_marks(line, self.marks)
+        pieces = [piece.replace("▁", " ") for piece in self._processor.encode(text, out_type=str)]
+        if marks and pieces and not text.startswith(" "):
+            pieces[0] = pieces[0].removeprefix(" ")  # the one that is added before the first word
+        return [*marks, *pieces]
 
     def cut(self, lines: Sequence[str]) -> list[list[str]]:
         """Return the pieces of each line, as SentencePiece spells them."""

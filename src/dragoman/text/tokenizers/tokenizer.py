@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import chain
@@ -29,9 +29,12 @@ from dragoman.text.spans import Span, spans_before, spans_of_prefixes, spans_of_
 from dragoman.text.tokenizers import words
 from dragoman.text.tokenizers.copied import DEFAULT, pieces_for
 from dragoman.text.tokenizers.ids import OURS, SPECIALS, Specials
+from dragoman.text.tokenizers.marks import mark
 from dragoman.text.tokenizers.punctuation import normalise_punctuation, places_of_punctuation
 
-FORMAT_VERSION = 4  # 1 has only the default special ids, 2 no mapped vocabularies, 3 no reserved pieces
+# 1 has only the default special ids, 2 no mapped vocabularies, 3 no reserved pieces, 4 no marks that training
+# sets.
+FORMAT_VERSION = 5
 
 _NAME = "tokenizer.json"
 _ENOUGH = 1_000_000  # pairs to learn from; more take longer and change little
@@ -108,6 +111,24 @@ class TokenizerConfig(Options, section="tokenizer"):
         ),
     ] = "auto"
 
+    languages: Annotated[
+        tuple[str, ...],
+        Option(
+            "Languages that have a mark in the vocabulary. Left out, training takes them from data.corpora "
+            "if the model has several target languages, or needs the source language."
+        ),
+    ] = ()
+    source_mark: Annotated[
+        bool, Option("Put the mark of the source language before each source, for a model of several.")
+    ] = False
+    target_mark: Annotated[
+        Side,
+        Option(
+            "Where the mark of the target language stands in a model of several: before the source (Johnson "
+            "et al. 2017), or as the first token of the target (Fan et al. 2021)."
+        ),
+    ] = "source"
+
     punctuation: Annotated[
         str | None,
         Option(
@@ -120,6 +141,7 @@ class TokenizerConfig(Options, section="tokenizer"):
         super().__post_init__()
         learned = self.kind not in ("words", "mapped")
         fixed = {"special": len(SPECIALS), "bytes": _BYTES * (self.byte_fallback and learned)}
+        fixed["marks"] = len(self.languages)
         fixed["placeholders"] = self.reserved + (self.kind == "words" and self.reserved > 0)
         least = sum(fixed.values()) + 1
         for name in ("vocab_size", "source_vocab_size"):
@@ -144,6 +166,11 @@ class TokenizerConfig(Options, section="tokenizer"):
                 f"tokenizer.sampling = {self.sampling}: {self.kind} can be cut in one way only",
                 hint='set tokenizer.kind="bpe" or "unigram", or tokenizer.sampling=0',
             )
+        if self.languages and self.kind in ("words", "mapped"):
+            raise ConfigError(
+                f'tokenizer.kind = "{self.kind}" has no marks for {", ".join(self.languages)}',
+                hint='set tokenizer.kind="bpe" or "unigram"',
+            )
         if self.punctuation is not None and self.kind != "mapped":
             raise ConfigError(
                 f'tokenizer.punctuation = "{self.punctuation}" with tokenizer.kind = "{self.kind}"',
@@ -160,7 +187,7 @@ class Vocabulary(Protocol):
     """How one side's text is cut into tokens: `Subwords`, `Words` or `Mapped`."""
 
     @property
-    def languages(self) -> tuple[str, ...]: ...
+    def marks(self) -> Mapping[str, int]: ...
     @property
     def reserved(self) -> tuple[int, ...]: ...
     @property
@@ -249,8 +276,22 @@ class Tokenizer:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The target languages of a multilingual model, in order of their ids; otherwise empty."""
-        return self._source.languages
+        """The languages that have marks, in order of their ids; empty for a model of one target language."""
+        return tuple(self._source.marks)
+
+    def address(self, source: str | None, target: str | None) -> str:
+        """The marks before a source, as text: of its language, and of its target language, if they go there.
+
+        A language without a mark has none: a model of one target language needs none for it.
+        """
+        config = self.config
+        marked = [source if config.source_mark else None, target if config.target_mark == "source" else None]
+        return "".join(f"{mark(one)} " for one in marked if one is not None and one in self._source.marks)
+
+    def target_start(self, target: str | None) -> tuple[int, ...]:
+        """The ids that every translation into a language begins with: its mark, or none."""
+        marks = self._target.marks if self.config.target_mark == "target" else {}
+        return (marks[target],) if target is not None and target in marks else ()
 
     @property
     def placeholders(self) -> tuple[tuple[int, ...], tuple[int, ...]] | tuple[()]:
@@ -333,14 +374,20 @@ class Tokenizer:
         table: dict[str, Any] = {"format_version": 1, "config": to_table(self.config)}
         if not self.config.reserved:
             del table["config"]["placeholders"]  # releases without them read the file
+        if not self._marked:
+            for name in _OF_MARKS:
+                del table["config"][name]
         if self.specials != OURS:
             # A release that only knows the default ids refuses version 2 and reads all other files.
             table |= {"format_version": 2, "specials": to_table(self.specials)}
-        if self.config.kind == "mapped":
-            table["format_version"] = 3
-        if self.config.reserved:
-            table["format_version"] = 4
+        version = 4 if self.config.reserved else 3 if self.config.kind == "mapped" else 1
+        table["format_version"] = max(table["format_version"], 5 if self._marked else version)
         write_whole(folder / _NAME, json.dumps(table | {"files": digests}, indent=2) + "\n")
+
+    @property
+    def _marked(self) -> bool:
+        """Whether the configuration says anything about marks."""
+        return any(getattr(self.config, name) != getattr(TokenizerConfig, name) for name in _OF_MARKS)
 
     @classmethod
     def load(cls, folder: Path) -> Tokenizer:
@@ -389,11 +436,14 @@ class Tokenizer:
         reserved = {len(vocabulary.reserved) for vocabulary in vocabularies}
         if config.kind != "mapped" and reserved != {config.reserved}:
             raise ModelError(f"{path}: other placeholders than in the vocabulary", hint=_RESTORE)
+        if config.languages and any(tuple(one.marks) != config.languages for one in vocabularies):
+            raise ModelError(f"{path}: other languages than in the vocabulary", hint=_RESTORE)
         return cls(config, vocabularies[0], vocabularies[-1], specials=specials)
 
 
 # The ends of the names of a vocabulary's files; the other kinds have one file.
 _SUFFIXES = {"words": [".words.json"], "mapped": [".spm", ".vocab.json"]}
+_OF_MARKS = ("languages", "source_mark", "target_mark")
 _RESTORE = "restore the file, or train again in another folder"
 
 
@@ -414,6 +464,7 @@ def _learn(lines: Iterable[str], config: TokenizerConfig, size: int) -> Vocabula
         byte_fallback=config.byte_fallback,
         character_coverage=config.character_coverage,
         placeholders=config.reserved,
+        languages=config.languages,
     )
 
 

@@ -12,8 +12,9 @@ import logging
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 from dragoman.base.errors import DataError
@@ -29,7 +30,7 @@ _SILENT = {PAD, START, END}
 class Words:
     """A list of words, the most frequent first. Its ids begin with our own special ids."""
 
-    languages = ()
+    marks: Mapping[str, int] = MappingProxyType({})  # of languages
     spare = ()  # ids that never occur in text
 
     def __init__(self, words: Sequence[str]) -> None:

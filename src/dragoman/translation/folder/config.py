@@ -55,8 +55,9 @@ class FolderConfig:
     """The contents of config.json and generation.json."""
 
     model: Architecture
-    source_language: str
-    target_language: str
+    source_language: str  # "mul" for several
+    target_language: str  # "mul" for several
+    directions: tuple[tuple[str, str], ...] = ()  # the pairs that a model of several was trained on
     generation: Beam = Beam()
     weights: str | None = None  # the digest of model.safetensors (`digest.py`); None in release 0.1
     alignment: AttentionOf | None = None  # the head of the decoder that was trained to align
@@ -118,6 +119,7 @@ def read_model_config(folder: Path) -> FolderConfig:
             model=shape,
             source_language=str(table["source_language"]),
             target_language=str(table["target_language"]),
+            directions=_directions(table.get("directions", [])),
             weights=weights,
             alignment=_alignment(table.get("alignment"), shape),
             guidance=tuple(guidance),
@@ -153,6 +155,7 @@ def write_config(config: FolderConfig, folder: Path) -> None:
         "model": options_to_write(config.model, architecture),
     }
     optional = {
+        "directions": [list(pair) for pair in config.directions],
         "weights": config.weights,
         "alignment": config.alignment and str(config.alignment),
         "guidance": list(config.guidance),
@@ -216,6 +219,16 @@ def _digests(folder: Path) -> dict[str, Any]:
     if not isinstance(files, dict):
         raise ModelError(f"{folder / DIGESTS}: has no table of files", hint=_RESTORE)
     return files
+
+
+def _directions(table: Any) -> tuple[tuple[str, str], ...]:
+    """Pairs of languages. Raises TypeError for anything else."""
+    if not isinstance(table, list) or not all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) for one in pair)
+        for pair in table
+    ):
+        raise TypeError(f"directions = {table!r} is not a list of pairs of languages")
+    return tuple((source, target) for source, target in table)
 
 
 def _alignment(text: Any, shape: Architecture) -> AttentionOf | None:

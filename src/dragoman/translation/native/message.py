@@ -54,6 +54,7 @@ class _Head(NamedTuple):
     head: int = -1
     ruled: int = False
     within: int = -1
+    unscored: int = 0
 
 
 class Pair(NamedTuple):
@@ -118,6 +119,7 @@ def _search_message(config: TransformerConfig | SSRUConfig, request: Request) ->
         head=number,
         ruled=bool(request.rules),
         within=-1 if tracker is None or tracker.within is None else min(tracker.within, _INT),
+        unscored=request.unscored,
     )
     draws: Sequence[int] = ()
     match how:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from dragoman.models.shapes import Architecture, RecurrentConfig
 from dragoman.text.spans import Span, spans_of_characters
+from dragoman.text.tokenizers.marks import mark
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.search.engine import Hypothesis
 from dragoman.translation.search.options import AttentionOf, last_but_one
@@ -110,14 +111,15 @@ def links_of(
 
 
 def _source_spans(tokenizer: Tokenizer, line: str, read: str, tokens: Sequence[int]) -> list[Span]:
-    """Return the spans of the tokens in the line. The token of a target language has no text."""
+    """Return the spans of the tokens in the line. The marks of languages have no text."""
     begin = len(line) - len(line.lstrip())
     shift = begin - (len(read) - len(line.strip()))
     spans = [(a + shift, b + shift) for a, b in tokenizer.spans(read, "source")[: len(tokens)]]
     pieces = tokenizer.source_pieces(tokens)
-    if pieces and pieces[0] in {f">>{language}<<" for language in tokenizer.languages}:
-        end = max(spans[0][1], begin)
-        spans[0] = end, end
+    marks = set(map(mark, tokenizer.languages))
+    for place in range(next((n for n, one in enumerate(pieces) if one not in marks), len(pieces))):
+        end = max(spans[place][1], begin)
+        spans[place] = end, end
     return spans_of_characters(spans, pieces)
 
 

@@ -30,6 +30,10 @@ class Request:
 
     The probabilities are normalised over these alone.
     """
+    unscored: int = 0
+    """Tokens of the prefix, from the first on, whose log-probability counts as 0: they are no choice of the
+    model, such as the mark of a target language.
+    """
 
 
 @dataclass(frozen=True)

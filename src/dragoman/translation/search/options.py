@@ -191,6 +191,15 @@ class Decoding(Options):
         Option("When a beam search ends. exact: no unfinished translation can win. By default the model's."),
     ] = None
     sample: Annotated[Sample | None, Option("Draw at random instead of searching.")] = None
+    source: Annotated[
+        str | None,
+        Option(
+            "Language of the lines, if the model has several. Left out, it is detected where the model needs "
+            "it.",
+            metavar="LANGUAGE",
+            flag="--from",
+        ),
+    ] = None
     to: Annotated[str | None, Option("Target language, if the model has several.", metavar="LANGUAGE")] = None
     minimum_length: Annotated[
         int,
@@ -389,6 +398,7 @@ class DecodingOptions(TypedDict, total=False):
     normalization: Normalization | None
     stop: Stop | None
     sample: Sample | None
+    source: str | None
     to: str | None
     minimum_length: int
     no_repeat_ngram: int

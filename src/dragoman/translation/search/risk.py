@@ -15,6 +15,7 @@ from typing import Any
 
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.faults import FLAGS, Fault, FlagKind, faults
+from dragoman.text.detection import clearly_other
 from dragoman.translation.search.evidence import Evidence, Figures
 
 DETECTED: tuple[FlagKind, ...] = ("omission", "addition")  # the kinds that have detectors
@@ -88,12 +89,16 @@ def assess(
     languages: tuple[str, str],
     *,
     given: bool = False,
+    several: bool = False,
 ) -> Risk:
     """Return the risk of a translation, `given` if the model did not find it itself.
 
-    Without a model there are only the flags of `text/checks/faults.py`, and no probability.
+    Without a model there are only the flags of `text/checks/faults.py`, and no probability. A translation of
+    a model that has `several` target languages is flagged if it is in another one.
     """
     flags = faults(source, target, *languages)
+    if several and (other := clearly_other(target, languages[1])) is not None:
+        flags.append(Fault("language", other))
     if model is None or is_blank(source):
         return Risk(None, tuple(flags))
     found = {flag.kind for flag in flags}

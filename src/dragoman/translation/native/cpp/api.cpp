@@ -22,7 +22,8 @@ struct NamedWeight {
 
 // The start of a request as 32-bit numbers; its lists follow in this order. Laid out by `_message` in translation/native/message.py.
 struct Head {
-    int32_t number, kind, size, wide, n_best, stop, normalization, top_k, renormalise, limit, minimum, layer, head, ruled, within;
+    int32_t number, kind, size, wide, n_best, stop, normalization, top_k, renormalise, limit, minimum, layer, head, ruled, within,
+        unscored;
     int32_t source, prefix, ngrams, banned, required, phrases, joining, never, draws, shortlist;  // lengths; -1 for no shortlist
 };
 
@@ -89,7 +90,7 @@ Request dragoman::read_request(const int32_t*& numbers, const double*& fractions
     request.top_k = head.top_k, request.renormalise = head.renormalise;
     request.limit = head.limit, request.minimum = head.minimum;
     request.layer = head.layer, request.head = head.head, request.ruled = head.ruled;
-    request.within = head.within;
+    request.within = head.within, request.unscored = head.unscored;
     request.source = list(numbers, head.source);
     request.prefix = list(numbers, head.prefix);
     request.ngrams = list(numbers, head.ngrams);

@@ -105,7 +105,7 @@ std::vector<std::pair<int32_t, float>> Search::following(int64_t row) const {
     std::vector<std::pair<int32_t, float>> tokens;
     if (forced()) {
         if (scan.wanted != end_ && !std::binary_search(request_.never.begin(), request_.never.end(), scan.wanted))
-            tokens.emplace_back(scan.wanted, scan.logp(scan.wanted_logit));
+            tokens.emplace_back(scan.wanted, wanted_logp(scan));
         return tokens;
     }
     for (size_t k = 0; k < scan.ids.size(); k++)

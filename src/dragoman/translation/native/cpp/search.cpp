@@ -145,15 +145,15 @@ bool Search::advance_beam() {
         const Scan& scan = scans_[r];
         end[r] = end_logp(r, true);
         ended[r] = live_[r].total + end[r];
-        auto add = [&](int32_t id, float logit) {
-            const float logp = scan.logp(logit), total = live_[r].total + logp;
+        auto add = [&](int32_t id, float logp) {
+            const float total = live_[r].total + logp;
             if (total > NEVER) next.push_back({total, logp, int32_t(r), id, {}});
         };
         if (forced()) {
-            if (scan.wanted != end_ && !holds(request_.never, scan.wanted)) add(scan.wanted, scan.wanted_logit);
+            if (scan.wanted != end_ && !holds(request_.never, scan.wanted)) add(scan.wanted, wanted_logp(scan));
         } else {
             for (int64_t k = 0; k < size; k++)
-                if (scan.ids[k] >= 0) add(scan.ids[k], scan.values[k]);
+                if (scan.ids[k] >= 0) add(scan.ids[k], scan.logp(scan.values[k]));
         }
     }
     const std::vector<Candidate> all = request_.seen ? next : std::vector<Candidate>();
@@ -263,7 +263,7 @@ bool Search::advance_sample() {
         if (!forced()) {
             token = draw(scan, uniform, &logp);
         } else if (end == NEVER) {
-            token = scan.wanted, logp = scan.logp(scan.wanted_logit);
+            token = scan.wanted, logp = wanted_logp(scan);
         }
         const bool cut = at_limit() && token != end_;
         if (at_limit()) token = end_, logp = end > NEVER ? end : end_logp(row, false);

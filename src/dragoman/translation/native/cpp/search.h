@@ -38,6 +38,7 @@ struct Request {
     int32_t layer = -1, head = -1;  // whose cross-attention to return, counted from 0; layer -1 for no layer
     bool ruled = false;             // whether there are rules
     int32_t within = -1;            // tokens that have all phrases; -1 if they may be anywhere
+    int32_t unscored = 0;           // first tokens of the prefix that cost nothing
     std::vector<int32_t> source;    // the end included
     std::vector<int32_t> prefix;    // or the whole translation, if it is to be scored; -1 where a search is free
     std::vector<int32_t> ngrams;    // lengths of n-grams that must not come twice
@@ -129,6 +130,9 @@ class Search {
     std::vector<std::pair<int32_t, float>> following(int64_t row) const;
     bool may_change(float best) const;
     bool forced() const { return position_ < int64_t(request_.prefix.size()) && request_.prefix[position_] >= 0; }
+    float wanted_logp(const Scan& scan) const {
+        return position_ < request_.unscored ? 0.0f : scan.logp(scan.wanted_logit);
+    }
     bool at_limit() const { return position_ == request_.limit; }
 
     Request request_;

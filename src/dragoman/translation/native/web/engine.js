@@ -366,7 +366,7 @@ class Model {
         return {
             length: source.length,
             numbers: [number, 0, size, size, best, stop, normalization, 0, options.renormalize ?? o.renormalize ? 1 : 0, limit, minimum,
-                layer, layer < 0 ? -1 : head, ruled, -1, ...lists.map((list) => list.length), options.shortlist ? allowed.length : -1, ...lists.flat(), ...allowed],
+                layer, layer < 0 ? -1 : head, ruled, -1, 0, ...lists.map((list) => list.length), options.shortlist ? allowed.length : -1, ...lists.flat(), ...allowed],
             fractions: [penalty, 1, 1],
         };
     }
