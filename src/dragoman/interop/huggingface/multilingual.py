@@ -13,7 +13,9 @@ it is `__de__` in M2M-100, `deu_Latn` in NLLB and `de_DE` in mBART. The ids are 
 
 `legacy_behaviour` of NLLB, which puts the mark of the source after </s>, is refused, and so are folders
 without the SentencePiece model, which transformers 5 no longer writes. It reads the name of a token in a
-text, such as `</s>` or `deu_Latn`, as that token; here it is text.
+text, such as `</s>` or `deu_Latn`, as that token; here it is text. For NLLB and mBART it imitates
+SentencePiece, which leaves out a space at the end of a text after normalising it (of U+FFFD); the imitation
+keeps the space.
 """
 
 from __future__ import annotations
