@@ -68,6 +68,8 @@ def notes(bundle: Bundle) -> list[str]:
         f"A folder of CTranslate2 has no search options: pass beam_size={how.size} and {penalty} there.",
         *(note_of_power(how, "CTranslate2") if how.size > 1 else []),
     ]
+    if bundle.tokenizer.config.target_mark == "target":
+        found.append('There, the mark of the target language is passed as target_prefix=[[">>de<<"], ...].')
     if how.stop != "full" and how.size > 1:
         found.append(f'CTranslate2 ends a beam search as stop = "full" does, not as "{how.stop}".')
     return found
