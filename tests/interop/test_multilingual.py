@@ -113,7 +113,7 @@ def found_by(engine: Engine, bundle: Bundle, sources: Sequence[list[int]], how: 
 
 
 @pytest.mark.parametrize(
-    ("beam", "count"), [(1, 40), (4, 20), *(pytest.param(n, 500, marks=pytest.mark.slow) for n in (1, 4))]
+    ("beam", "count"), [(1, 30), (4, 12), *(pytest.param(n, 500, marks=pytest.mark.slow) for n in (1, 4))]
 )
 def test_translations_are_the_same(
     beam: int, count: int, bundle: Bundle, program: huggingface.Program, kind: Kind
@@ -126,7 +126,7 @@ def test_translations_are_the_same(
     for engine in engines(bundle):
         ours = found_by(engine, bundle, sources, how, kind)
         compared = [n for n in range(count) if len(theirs[n][0][0]) < LIMIT and not ours[n][0].truncated]
-        assert len(compared) > count / 3
+        assert len(compared) > count / 4
         assert [list(ours[n][0].tokens) for n in compared] == [theirs[n][0][0] for n in compared]
         if beam > 1:
             scores = [theirs[n][0][1] for n in compared]
@@ -145,7 +145,10 @@ def test_the_comparison_at_import_agrees(folder: Path, kind: Kind, tmp_path: Pat
     assert (languages["source_language"], languages["target_language"]) == ("mul", "mul")
 
 
-def test_a_wrong_mark_is_noticed(folder: Path, bundle: Bundle, kind: Kind) -> None:
+def test_a_wrong_mark_is_noticed(tmp_path: Path) -> None:
+    kind: Kind = "nllb"
+    folder = models.save(tmp_path, kind)
+    bundle = huggingface.read(folder)
     german, english, _ = (bundle.tokenizer.target_start(one) for one in LANGUAGES[kind])
     program = huggingface.Program(folder, start=english)
 

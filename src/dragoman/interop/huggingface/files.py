@@ -165,7 +165,7 @@ def _are_ids(value: object) -> bool:
     return isinstance(value, list) and all(type(token) is int for token in value)
 
 
-def content_of(token: object) -> str | None:
+def text_of_token(token: object) -> str | None:
     """Return the text of a token, which may be a table with its `content`."""
     if isinstance(token, dict):
         token = token.get("content")

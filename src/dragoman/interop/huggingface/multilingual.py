@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dragoman.base.errors import ModelError
-from dragoman.interop.huggingface.files import SEGMENTER, Folder, JsonTable, content_of
+from dragoman.interop.huggingface.files import SEGMENTER, Folder, JsonTable, text_of_token
 from dragoman.text.tokenizers.subwords import Subwords
 
 # The tokenizers that are read, by model_type; the first has a vocab.json.
@@ -105,14 +105,14 @@ def _lists(folder: Folder) -> Iterator[list[tuple[str | None, int | None]]]:
     fast = JsonTable.read_if_any(folder.path / "tokenizer.json")
     tokens = fast.get("added_tokens")
     found = [token for token in tokens if isinstance(token, dict)] if isinstance(tokens, list) else []
-    yield [(content_of(token), token["id"]) for token in found if type(token.get("id")) is int]
+    yield [(text_of_token(token), token["id"]) for token in found if type(token.get("id")) is int]
     decoder = folder.tokenizer.get("added_tokens_decoder")
     items = decoder.items() if isinstance(decoder, dict) else ()
-    yield [(content_of(token), int(number)) for number, token in items if number.isdecimal()]
+    yield [(text_of_token(token), int(number)) for number, token in items if number.isdecimal()]
     for table in (folder.tokenizer, JsonTable.read_if_any(folder.path / "special_tokens_map.json")):
         for name in ("extra_special_tokens", "additional_special_tokens"):
             listed = table.get(name)
-            yield [(content_of(token), None) for token in listed] if isinstance(listed, list) else []
+            yield [(text_of_token(token), None) for token in listed] if isinstance(listed, list) else []
 
 
 def _subwords(folder: Folder) -> Subwords:

@@ -20,7 +20,7 @@ from typing import Any, get_args
 
 from dragoman.base.errors import ModelError
 from dragoman.base.files import write_whole
-from dragoman.interop.huggingface.files import SEGMENTER, SEGMENTERS, Folder, JsonTable, content_of
+from dragoman.interop.huggingface.files import SEGMENTER, SEGMENTERS, Folder, JsonTable, text_of_token
 from dragoman.interop.pieces import sentencepiece_model
 from dragoman.text.tokenizers.ids import Specials
 from dragoman.text.tokenizers.mapped import Mapped
@@ -136,7 +136,7 @@ _BELONG = "do these files belong to the same model?"
 
 def _special_id(name: str, default: str, folder: Folder) -> int:
     """Return the id of a special token, which must be the same in both vocabularies."""
-    token = content_of(folder.tokenizer.get(name)) or default
+    token = text_of_token(folder.tokenizer.get(name)) or default
     for vocabulary in folder.vocabularies:
         if token not in vocabulary.values:
             raise ModelError(f"{vocabulary.path}: the {name} {token!r} is not in it", hint=_BELONG)
@@ -184,7 +184,7 @@ def _added(folder: Folder) -> list[str]:
         listed = folder.tokenizer.get(name)
         tokens += listed.values() if isinstance(listed, dict) else listed if isinstance(listed, list) else []
     known = folder.vocabularies[0].values.keys() | folder.vocabularies[1].values.keys()
-    texts = {text for token in tokens if (text := content_of(token)) is not None}
+    texts = {text for token in tokens if (text := text_of_token(token)) is not None}
     return sorted(text for text in texts - known if f">>{text.strip('_')}<<" not in known)
 
 
