@@ -415,3 +415,28 @@ def test_positions_that_are_missing(tmp_path: Path) -> None:
 def test_it_cannot_be_written_as_marian(bundle: Bundle, tmp_path: Path) -> None:
     with pytest.raises(DragomanError, match=r"model\.positions"):
         huggingface.write(replace(bundle, generation=Beam()), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "changes", "message"),
+    [
+        ("vocab.json", {"▁": [3]}, "must be a whole number"),
+        ("vocab.json", {"▁": 7}, "have the same id 7"),
+        ("vocab.json", {"<unk>": None}, "the unk_token '<unk>' is not in it"),
+        ("config.json", {"vocab_size": 10**9}, "a vocabulary of 1,000,000,000 tokens"),
+        ("config.json", {"vocab_size": -3}, "embeddings"),
+        ("config.json", {"vocab_size": "many"}, "vocab_size = 'many'"),
+        ("tokenizer_config.json", {"added_tokens_decoder": {"9" * 5000: {"content": "de_DE"}, "x": 3}}, None),
+    ],
+    ids=str,
+)
+def test_damaged_tables(file: str, changes: dict[str, Any], message: str | None, tmp_path: Path) -> None:
+    folder = models.save(tmp_path, "m2m")
+    edit(folder / file, **changes)
+
+    if message is None:
+        huggingface.read(folder)
+        return
+    with pytest.raises(ModelError) as error:
+        huggingface.read(folder)
+    assert message in f"{error.value} {error.value.hint}"

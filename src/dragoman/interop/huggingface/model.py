@@ -65,9 +65,9 @@ def read(folder: Path) -> Bundle:
     do not fit. Logs a warning about settings that cannot be kept.
     """
     files = Folder.read(Path(folder))
-    if many := files.config.get("model_type") in MULTILINGUAL:
-        files = with_vocabulary(files)
     settings = VocabularySettings.of(files)
+    if many := files.config.get("model_type") in MULTILINGUAL:
+        files = with_vocabulary(files, settings.sizes[0])
     tokenizer = read_tokenizer(files, settings.ids, settings.sizes)
     source_language, target_language = ("mul", "mul") if many else read_languages(files)
     return Bundle(

@@ -44,8 +44,8 @@ _OF_M2M = {  # in the order of their ids
 }
 
 
-def with_vocabulary(folder: Folder) -> Folder:
-    """Return the folder of a multilingual model with its list of pieces, which has the marks of languages.
+def with_vocabulary(folder: Folder, size: int) -> Folder:
+    """Return the folder of a model with `size` embeddings, with its list of pieces and marks of languages.
 
     Raises ModelError for another tokenizer, and if no languages are listed.
     """
@@ -57,23 +57,24 @@ def with_vocabulary(folder: Folder) -> Folder:
         )
     if kind == "M2M100Tokenizer":
         pieces = dict(JsonTable.read(folder.path / "vocab.json").values)
+        first = len(pieces)
         codes = _OF_M2M.get(folder.tokenizer.typed("language_codes", "m2m100"), "").split()
     else:
         known = _subwords(folder)
-        pieces = dict(zip([*_FIRST, *known.pieces(range(3, len(known)))], range(len(known) + 1), strict=True))
+        first = 1 + len(known)
+        pieces = {piece: i for i, piece in enumerate([*_FIRST, *known.pieces(range(3, len(known)))])}
         codes = [token for token in listed if _CODE.fullmatch(token)]
     if not codes:
         raise ModelError(
             f"{folder.path}: no file lists the languages of the model",
             hint="download special_tokens_map.json of this model too",
         )
-    first = len(pieces)
-    size = folder.config.typed("vocab_size", first)
     for number, code in enumerate(codes, first):
         pieces[f">>{code}<<"] = number if (its := listed.get(code)) is None else its
     if (mask := listed.get("<mask>")) is not None:
         pieces.setdefault("<mask>", mask)
-    gaps = set(range(max(size, 0))) - set(pieces.values()) if size < 10**7 else ()
+    taken = {number for number in pieces.values() if type(number) is int}
+    gaps = set(range(min(size, max(taken)))) - taken
     table = JsonTable(folder.path, pieces | {f"<no piece {i}>": i for i in gaps})
     return replace(folder, vocabularies=(table, table))
 
@@ -108,7 +109,11 @@ def _lists(folder: Folder) -> Iterator[list[tuple[str | None, int | None]]]:
     yield [(text_of_token(token), token["id"]) for token in found if type(token.get("id")) is int]
     decoder = folder.tokenizer.get("added_tokens_decoder")
     items = decoder.items() if isinstance(decoder, dict) else ()
-    yield [(text_of_token(token), int(number)) for number, token in items if number.isdecimal()]
+    yield [
+        (text_of_token(token), int(number))
+        for number, token in items
+        if number.isdecimal() and len(number) < 9
+    ]
     for table in (folder.tokenizer, JsonTable.read_if_any(folder.path / "special_tokens_map.json")):
         for name in ("extra_special_tokens", "additional_special_tokens"):
             listed = table.get(name)
