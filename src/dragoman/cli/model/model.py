@@ -11,10 +11,11 @@ import typer
 
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.tables import aligned, count
-from dragoman.cli.models import leakage_of
-from dragoman.cli.options import Commands, Flag, Json, Model, NewFolder, Quiet, WholeModel
+from dragoman.cli.models import languages_of, leakage_of
+from dragoman.cli.options import Commands, Flag, Flags, Json, Model, NewFolder, Quiet, WholeModel
 from dragoman.cli.outcome import tell, to_json, waiting, warn
 from dragoman.text.clean import clean
+from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
     from dragoman.models.folder.difference import FolderDifference
@@ -200,7 +201,7 @@ def model_shortlist(
     from dragoman.translation.folder.shortlist import make_shortlist
 
     about = read_config(folder)
-    corpus = open_corpus(text, languages=(about.source_language, about.target_language))
+    corpus = open_corpus(text, languages=languages_of(about, Decoding()))
     with waiting("reading", shown=not quiet) as progress:
         made = make_shortlist(
             folder, corpus, frequent=frequent, candidates=candidates, most=pairs, progress=progress
@@ -224,10 +225,9 @@ def model_calibrate(
             show_default=False,
         ),
     ],
+    *,
     pairs: Annotated[int, Flag("Use at most N pairs, spread over the text.", at_least=1)] = 2000,
-    to: Annotated[
-        str | None, Flag("Language of the translations, if the model has several.", metavar="LANGUAGE")
-    ] = None,
+    decoding: Annotated[Decoding, Flags("source", "to")],
     quiet: Quiet = False,
 ) -> None:
     """Learn the risk of the model's translations from held-out text, and write it into the model folder.
@@ -245,14 +245,16 @@ def model_calibrate(
     from dragoman.translation.folder.config import RISK, read_config
 
     about = read_config(folder)
-    corpus = open_corpus(text, languages=(about.source_language, to or about.target_language))
+    corpus = open_corpus(text, languages=languages_of(about, decoding))
     from dragoman.evaluation.risk.calibrate import calibrate_folder
 
     lines = [(line.source, line.target) for line in corpus]
     for warning in leakage_of([folder], lines, "held-out"):
         warn(warning)
     with waiting("translating", shown=not quiet) as progress:
-        report = calibrate_folder(folder, lines, to=to, most=pairs, progress=progress)
+        report = calibrate_folder(
+            folder, lines, source=decoding.source, to=decoding.to, most=pairs, progress=progress
+        )
     print(report.to_text())
     tell(f"wrote {folder / RISK}", quiet=quiet)
 

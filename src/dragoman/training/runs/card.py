@@ -18,6 +18,7 @@ from dragoman.training.events import Finished, Started
 from dragoman.training.runs.prepare import Prepared
 from dragoman.training.runs.recipe import Recipe
 from dragoman.training.runs.tuning.outcome import Tuned
+from dragoman.training.validation import direction_name
 from dragoman.translation.folder.summary import describe_shape
 from dragoman.version import __version__
 
@@ -27,8 +28,8 @@ _INT8 = "int8, one scale a matrix, as in 8-bit models of Marian; all scores are 
 def write(prepared: Prepared, *, started: Started, finished: Finished, tuned: Tuned | None = None) -> None:
     """Write the model card at the end of a run."""
     texts: dict[str, TrainingText] = {"training": prepared.training}
-    if prepared.validation is not None:
-        texts["validation"] = prepared.validation
+    for direction, text in prepared.validation.items():
+        texts["validation" + f" {direction_name(direction)}" * (len(prepared.validation) > 1)] = text
     card = render(
         prepared.recipe,
         started=started,
