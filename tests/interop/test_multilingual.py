@@ -440,3 +440,15 @@ def test_damaged_tables(file: str, changes: dict[str, Any], message: str | None,
     with pytest.raises(ModelError) as error:
         huggingface.read(folder)
     assert message in f"{error.value} {error.value.hint}"
+
+
+def test_ctranslate2_takes_it(bundle: Bundle, tmp_path: Path) -> None:
+    """Without the mark of a target language, which is passed there with each call."""
+    pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
+    from dragoman.interop import ctranslate2
+    from dragoman.interop.verify import lines_to_compare
+
+    ctranslate2.write(bundle, tmp_path)
+
+    assert "target_prefix" in " ".join(ctranslate2.notes(bundle))
+    assert ctranslate2.verify(bundle, tmp_path, lines_to_compare(bundle)[:6]).worst < 1e-5
