@@ -1,8 +1,10 @@
-"""Read and write a folder of `MarianMTModel`: weights by a table of names, settings, tokenizer.
+"""Read a folder of `MarianMTModel` or of its relatives, or write one: weights by names, settings, tokenizer.
 
 MarianMTModel is the paper's Transformer, post-norm, with biases in attention and output. Its positions have
 all sines before all cosines. PegasusForConditionalGeneration is the same network, pre-norm, with one
 vocabulary. (transformers, models/marian/modeling_marian.py and models/pegasus/modeling_pegasus.py)
+M2M100ForConditionalGeneration, which NLLB-200 uses too, and MBartForConditionalGeneration have it with other
+positions; they are read only.
 
 T positions, E model width.
 """
