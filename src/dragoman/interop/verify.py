@@ -16,6 +16,7 @@ from dragoman.models.folder.bundle import Bundle
 from dragoman.models.search.engine import PyTorchEngine
 from dragoman.text.toy.corpus import pairs
 from dragoman.translation.search.engine import Hypothesis, Request, Tokens
+from dragoman.translation.search.rules import Prefix
 
 TOO_LONG = "is a line too long? leave it out of --verify-on"
 TOLERANCE = 1e-4  # nats a token by which two programs may differ in float32
@@ -106,9 +107,16 @@ def lines_to_compare(bundle: Bundle) -> list[str]:
 
 
 def verify(
-    bundle: Bundle, program: Program, lines: Sequence[str], *, tolerance: float = TOLERANCE
+    bundle: Bundle,
+    program: Program,
+    lines: Sequence[str],
+    *,
+    tolerance: float = TOLERANCE,
+    start: Tokens = (),
 ) -> Agreement:
     """Compare greedy translations of the lines. Raises DragomanError that shows the first disagreement.
+
+    Each translation is made to begin with `start`, the mark of a language, as the program does by itself.
 
     The translations do not use the length penalty or the beam of `bundle.generation`, because programs
     differ in these. They use everything that changes the probability of a token.
@@ -119,9 +127,10 @@ def verify(
     sources = tokenizer.encode_source(lines)
     _expect_equal(program, "tokens", lines, sources, program.encode(lines))
 
-    limits = [len(source) + EXTRA for source in sources]
+    limits = [len(start) + len(source) + EXTRA for source in sources]
+    rules, unscored = (Prefix(tuple(start)),) if start else (), len(start)
     requests = [
-        Request(source=source, how=greedy, max_tokens=limit)
+        Request(source=source, how=greedy, max_tokens=limit, rules=rules, unscored=unscored)
         for source, limit in zip(sources, limits, strict=True)
     ]
     found = dict(engine.search(requests))
@@ -144,10 +153,11 @@ def verify(
     for place, n in enumerate(differing):
         if not _tied(scored[n], scored[len(lines) + place], tolerance):
             raise _disagreement(program, "translation", lines[n], list(ours[n].tokens), theirs[n])
-    # Programs differ in how they show an unknown token, and in spaces at the ends.
-    shown = [n for n in range(len(lines)) if tokenizer.unk_id not in ours[n].tokens]
-    texts = [tokenizer.decode(ours[n].tokens).strip() for n in shown]
-    its_texts = [text.strip() for text in program.decode([ours[n].tokens for n in shown])]
+    # Programs differ in how they show an unknown token or a mark, and in spaces at the ends.
+    unspelled = {tokenizer.unk_id, *tokenizer.vocabularies[1].marks.values()}
+    shown = [n for n in range(len(lines)) if unspelled.isdisjoint(ours[n].tokens[unscored:])]
+    texts = [tokenizer.decode(ours[n].tokens[unscored:]).strip() for n in shown]
+    its_texts = [text.strip() for text in program.decode([ours[n].tokens[unscored:] for n in shown])]
     _expect_equal(program, "text", [lines[n] for n in shown], texts, its_texts)
     return Agreement(
         program=program.name,

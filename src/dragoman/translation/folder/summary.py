@@ -31,8 +31,9 @@ _NOT_SHAPE = ("source_vocab", "target_vocab", "pad_id", "start_id", "end_id")
 _PARTS = {
     "source_embedding": "source embedding",
     "target_embedding": "target embedding",
-    "encoder": "encoder", "encoder_norm": "encoder",
-    "decoder": "decoder", "decoder_norm": "decoder", "attention": "decoder", "join": "decoder",
+    "encoder": "encoder", "encoder_norm": "encoder", "source_embedding_norm": "encoder",
+    "decoder": "decoder", "decoder_norm": "decoder", "target_embedding_norm": "decoder",
+    "attention": "decoder", "join": "decoder",
     "logits": "output",
     "positions": "positions", "source_positions": "positions", "target_positions": "positions",
 }  # fmt: skip
