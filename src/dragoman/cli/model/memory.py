@@ -109,10 +109,10 @@ def memory_import(
       dragoman memory import app.tm old.tmx
       dragoman memory import app.tm app.en app.de
     """
-    from dragoman.translation.memory.exchange import import_memory, languages_for
+    from dragoman.translation.memory.exchange import import_memory, languages_of
 
     given = source_language, target_language
-    languages = given if file.exists() else languages_for(files, given)
+    languages = given if file.exists() else languages_of(files, given)
     with _made(file, languages) as opened, waiting("importing", shown=not quiet):
         added = import_memory(opened, files, author=author)
     if as_json:
