@@ -45,27 +45,27 @@ def extend_folder(
             )
         bundle = load(folder)
         marks, directions = _new_marks(languages, config, bundle.tokenizer)
-        new = extend(bundle.tokenizer, lines, marks, most=pieces)
+        tokenizer, sources, targets = extend(bundle.tokenizer, lines, marks, most=pieces)
         shape = replace(
             config.model,
-            source_vocab=new.tokenizer.source_size,
-            target_vocab=new.tokenizer.target_size,
+            source_vocab=tokenizer.source_size,
+            target_vocab=tokenizer.target_size,
             output_bias=True,
         )
         weights = weights_of(bundle.model)
         for name, spelled in (
-            ("source_embedding.weight", new.source),
-            ("target_embedding.weight", new.target),
-            ("logits.weight", new.target),
+            ("source_embedding.weight", sources),
+            ("target_embedding.weight", targets),
+            ("logits.weight", targets),
         ):
             if (old_VE := weights.get(name)) is not None:
                 rows = [old_VE[ids].mean(0) if ids else old_VE.mean(0) for ids in spelled]
                 weights[name] = torch.cat([old_VE, *(row[None] for row in rows)])
         bias_V = weights.get("logits.bias", torch.zeros(config.model.target_vocab))
-        weights["logits.bias"] = torch.cat([bias_V, bias_V.new_full((len(new.target),), CLOSED)])
+        weights["logits.bias"] = torch.cat([bias_V, bias_V.new_full((len(targets),), CLOSED)])
         extended = replace(config, model=shape, directions=directions)
-        write_folder(extended, new.tokenizer, weights, part)
-        added = f"{count(len(new.target) - len(marks), 'piece')} and marks of {', '.join(marks)}"
+        write_folder(extended, tokenizer, weights, part)
+        added = f"{count(len(targets) - len(marks), 'piece')} and marks of {', '.join(marks)}"
         origin = f"{folder}, {config.weights or 'without a digest'}"
         continue_card(folder, config, part, {"Extended": [["from", origin], ["added", added]]})
     return added

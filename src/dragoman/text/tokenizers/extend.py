@@ -1,23 +1,23 @@
 """New pieces and marks of languages for a learnt vocabulary, behind its old pieces, which keep their ids.
 
-A new piece joins two neighbours in the text of a new language, as the old vocabulary cuts it: the most
-frequent two, then again (Sennrich et al. 2016). Its score is below all old ones, so old text is mostly cut as
-before: BPE does the old merges first, and a unigram model takes a new piece only where the old ones are less
-likely by far.
+New pieces are byte-pair encodings of the text of a new language, whose letters are the pieces of the old
+vocabulary (Sennrich et al. 2016). Their scores are below all old ones, so old text is mostly cut as before:
+BPE does the old merges first, and a unigram model takes a new piece only where the old ones are less likely
+by far.
 """
 
 from __future__ import annotations
 
-import heapq
+import io
 import random
 import struct
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache
-from itertools import chain, pairwise
-from typing import NamedTuple
+from itertools import chain
+
+import sentencepiece
 
 from dragoman.base.errors import ConfigError
 from dragoman.text.corpora.reservoir import draw_sample
@@ -30,24 +30,20 @@ _ENOUGH = 200_000  # lines to learn from
 _COVERAGE = 0.9995  # share of the characters of the text that get a piece
 _LONGEST = 16  # characters of a piece, as in SentencePiece
 _MARGIN = 1.0  # nats by which old pieces must be less likely than a new one, in a unigram model
-_LEAST = 2  # times that a new piece is in the text
 _NORMAL, _CONTROL = 1, 3  # types of pieces in sentencepiece_model.proto
+_FIRST_LETTER, _LETTERS = 0xF0000, 65_000  # characters that Unicode leaves to private use
+_SPECIALS = 3  # of SentencePiece's own vocabularies
 
 Spelled = dict[str, tuple[str, ...]]  # new pieces, and the old ones that spelled each
+NewIds = list[list[int]]  # for each new id, the old ids that spelled it; for a mark, the old marks
 
 
-class Extended(NamedTuple):
-    """A tokenizer with new ids, and the old ids that spelled each of them: for a mark, the old marks."""
-
-    tokenizer: Tokenizer
-    source: list[list[int]]
-    target: list[list[int]]
-
-
-def extend(tokenizer: Tokenizer, lines: Iterable[str], languages: Sequence[str], *, most: int) -> Extended:
+def extend(
+    tokenizer: Tokenizer, lines: Iterable[str], languages: Sequence[str], *, most: int
+) -> tuple[Tokenizer, NewIds, NewIds]:
     """Give a tokenizer marks of languages, and each of its vocabularies at most so many pieces of the lines.
 
-    Raises ConfigError for a tokenizer of words or characters.
+    Returns it with the new ids of source and target. Raises ConfigError for words and characters.
     """
     config, sample = tokenizer.config, draw_sample(lines, _ENOUGH, random.Random(1))
     olds = [one for one in dict.fromkeys(tokenizer.vocabularies) if isinstance(one, Subwords | Mapped)]
@@ -58,22 +54,22 @@ def extend(tokenizer: Tokenizer, lines: Iterable[str], languages: Sequence[str],
     texts = [tokenizer.normalise(sample, "source"), tokenizer.normalise(sample, "target")]
     if config.shared and config.lowercase == "source":
         texts[0] = [*texts[0], *texts[1]]
-    found = [new_pieces(_subwords(old), text, most) for old, text in zip(olds, texts, strict=False)]
+    models = [one.subwords if isinstance(one, Mapped) else one for one in olds]
+    found = [new_pieces(model, text, most) for model, text in zip(models, texts, strict=False)]
     lists = {tuple(old.pieces(range(len(old)))) for old in olds}
     joint = config.kind == "mapped" and len(lists) == 1  # the sides are cut differently, and have one list
     news: list[Subwords | Mapped] = []
-    spelled: list[list[list[int]]] = []
-    for old, pieces in zip(olds, found, strict=True):
+    new_ids: list[NewIds] = []
+    for old, model, pieces in zip(olds, models, found, strict=True):
         listed = found[0] | found[-1] if joint else pieces
         missing = [piece for piece in listed if piece not in old]
         if isinstance(old, Mapped):
-            model = appended(old.subwords, pieces).to_bytes()
             own = [*old.pieces(range(len(old))), *missing, *map(mark, languages)]
-            news.append(Mapped(model, own, tokenizer.specials))
+            news.append(Mapped(appended(model, pieces).to_bytes(), own, tokenizer.specials))
         else:
-            news.append(appended(old, pieces, languages))
-        spelled.append([[old.id_of(part) for part in listed[piece]] for piece in missing])
-        spelled[-1] += [list(old.marks.values()) for _ in languages]
+            news.append(appended(model, pieces, languages))
+        new_ids.append([[old.id_of(part) for part in listed[piece]] for piece in missing])
+        new_ids[-1] += [list(old.marks.values()) for _ in languages]
     config = replace(
         config,
         vocab_size=max(map(len, news)),
@@ -81,96 +77,48 @@ def extend(tokenizer: Tokenizer, lines: Iterable[str], languages: Sequence[str],
         languages=() if config.kind == "mapped" else (*config.languages, *languages),
     )
     new = Tokenizer(config, news[0], news[-1], specials=tokenizer.specials)
-    return Extended(new, spelled[0], spelled[-1])
+    return new, new_ids[0], new_ids[-1]
 
 
 def new_pieces(vocabulary: Subwords, lines: Sequence[str], most: int) -> Spelled:
     """Return at most so many pieces that the text needs: its characters, then what is frequent."""
     found: Spelled = {}
     characters = Counter(chain.from_iterable(vocabulary.normalised(lines)))
-    rest = characters.total()
-    rare = (1 - _COVERAGE) * rest
+    rest, rare = characters.total(), (1 - _COVERAGE) * characters.total()
     for character, number in characters.most_common():
         if rest <= rare or len(found) == most:
             break
         if character not in vocabulary:
             found[character] = tuple(vocabulary.pieces(vocabulary.spell(character)))
         rest -= number
-    words = Counter(word for line in appended(vocabulary, found).cut(lines) for word in _words(line))
-    cuts, counts = list(map(list, words)), list(words.values())
-    scores, first = vocabulary.scores, _first_score(vocabulary)
-    spelled = {piece: (piece,) for piece in scores} | found
-    totals: Counter[str] = Counter()  # how often neighbours make a piece
-    places: defaultdict[str, set[int]] = defaultdict(set)  # of such words
-
-    @cache
-    def parts(left: str, right: str) -> tuple[str, ...]:
-        """What spells the piece of two neighbours; nothing if they may not be joined."""
-        likely = vocabulary.unigram and scores.get(left, first) + scores.get(right, first) > first
-        able = not likely and len(left + right) <= _LONGEST and _is_word(left + right)
-        known = left in spelled and right in spelled and left + right not in vocabulary
-        return spelled[left] + spelled[right] if able and known else ()
-
-    def counted(place: int, sign: int) -> Spelled:
-        """Add a word to the counts, or take it away, and return the pieces that its neighbours make."""
-        made = {one + other: parts(one, other) for one, other in pairwise(cuts[place]) if parts(one, other)}
-        for one, other in pairwise(cuts[place]):
-            totals[one + other] += sign * counts[place]
-        for piece in made:
-            places[piece].add(place)
-        return made
-
-    made: Spelled = {}
-    for place in range(len(cuts)):
-        made |= counted(place, 1)
-    queue = [(-totals[piece], piece) for piece in made]
-    heapq.heapify(queue)
-    while queue and len(found) < most and queue[0][0] <= -_LEAST:
-        number, piece = heapq.heappop(queue)
-        if number != -totals[piece]:
-            continue  # changed since: it is there again
-        found[piece] = spelled[piece] = spelled.get(piece) or made[piece]
-        changed: Spelled = {}
-        for place in sorted(places.pop(piece)):
-            changed |= counted(place, -1)
-            cuts[place] = _joined(cuts[place], piece)
-            changed |= counted(place, 1)
-        made |= changed
-        for one in changed:
-            heapq.heappush(queue, (-totals[one], one))
+    parts = {piece: found.get(piece, (piece,)) for piece in (*vocabulary.scores, *found) if _is_word(piece)}
+    cut = appended(vocabulary, found).cut(lines)
+    used = [piece for piece, _ in Counter(chain.from_iterable(cut)).most_common() if piece in parts]
+    letters = {piece: chr(_FIRST_LETTER + i) for i, piece in enumerate(used[:_LETTERS])}
+    if not letters or len(found) == most:
+        return found
+    spelled = ("".join(" " * one.startswith("▁") + letters.get(one, " ") for one in line) for line in cut)
+    writer = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=(word for line in spelled for word in line.split()),
+        model_writer=writer,
+        model_type="bpe",
+        vocab_size=_SPECIALS + len(letters) + 2 * most,  # some are left out
+        hard_vocab_limit=False,
+        character_coverage=1.0,
+        normalization_rule_name="identity",
+        add_dummy_prefix=False,
+        minloglevel=2,
+    )
+    learnt, scores, first = Subwords(writer.getvalue()), vocabulary.scores, _first_score(vocabulary)
+    for text in learnt.pieces(range(_SPECIALS, len(learnt))):
+        joined = [used[ord(letter) - _FIRST_LETTER] for letter in text]
+        piece = "".join(joined)
+        likely = vocabulary.unigram and sum(scores.get(part, first) for part in joined) > first
+        fits = len(joined) > 1 and len(piece) <= _LONGEST and not likely and len(found) < most
+        if fits and piece not in vocabulary and piece not in found:
+            found[piece] = tuple(chain.from_iterable(parts[part] for part in joined))
     return found
-
-
-def _words(pieces: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """The words of a line, in pieces."""
-    word: list[str] = []
-    for piece in pieces:
-        if piece.startswith("▁") and word:
-            yield tuple(word)
-            word = []
-        word.append(piece)
-    yield tuple(word)
-
-
-def _is_word(piece: str) -> bool:
-    """Whether a piece has only letters and their accents, with or without the space before it."""
-    return all(unicodedata.category(one)[0] in "LM" for one in piece.removeprefix("▁"))
-
-
-def _joined(pieces: Iterable[str], wanted: str) -> list[str]:
-    """The pieces, with neighbours joined that make the wanted one."""
-    joined: list[str] = []
-    for piece in pieces:
-        if joined and joined[-1] + piece == wanted:
-            joined[-1] = wanted
-        else:
-            joined.append(piece)
-    return joined
-
-
-def _first_score(vocabulary: Subwords) -> float:
-    """The score of the first new piece."""
-    return min(vocabulary.scores.values()) - _MARGIN
 
 
 def appended(vocabulary: Subwords, pieces: Iterable[str], languages: Sequence[str] = ()) -> Subwords:
@@ -191,6 +139,11 @@ def _field(content: bytes) -> bytes:
     return bytes((0x0A, len(content))) + content
 
 
-def _subwords(vocabulary: Subwords | Mapped) -> Subwords:
-    """The model that cuts text."""
-    return vocabulary.subwords if isinstance(vocabulary, Mapped) else vocabulary
+def _first_score(vocabulary: Subwords) -> float:
+    """The score of the first new piece."""
+    return min(vocabulary.scores.values()) - _MARGIN
+
+
+def _is_word(piece: str) -> bool:
+    """Whether a piece has only letters and their accents, with or without the space before it."""
+    return all(unicodedata.category(one)[0] in "LM" for one in piece.removeprefix("▁"))
