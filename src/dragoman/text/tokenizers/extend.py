@@ -29,7 +29,7 @@ from dragoman.text.tokenizers.tokenizer import Tokenizer
 _ENOUGH = 200_000  # lines to learn from
 _COVERAGE = 0.9995  # share of the characters of the text that get a piece
 _LONGEST = 16  # characters of a piece, as in SentencePiece
-_MARGIN = 1.0  # nats by which old pieces must be less likely than a new one, in a unigram model
+_MARGIN = 2.0  # nats by which old pieces must be less likely than a new one, in a unigram model
 _NORMAL, _CONTROL = 1, 3  # types of pieces in sentencepiece_model.proto
 _FIRST_LETTER, _LETTERS = 0xF0000, 65_000  # characters that Unicode leaves to private use
 _SPECIALS = 3  # of SentencePiece's own vocabularies
