@@ -359,6 +359,7 @@ class Trainer:
             bleu=final.bleu,
             signature=signature,
             search=search,
+            directions=final.directions,
             peak_memory=int(self.world.greatest(torch.tensor(peak_memory() or 0, device=self.world.device)))
             or None,
         )
