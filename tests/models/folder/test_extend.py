@@ -139,12 +139,14 @@ def test_what_is_refused(tmp_path: Path) -> None:
     folder = saved(tmp_path / "old", learnt())
     quantise_folder(folder, tmp_path / "int8")
     words = saved(tmp_path / "words", learnt(kind="words"))
+    letters = saved(tmp_path / "letters", learnt(kind="characters", placeholders=0))
     for model, language, message in (
         (folder, "de", "--language de: the model has it already"),
         (folder, "deu", "--language deu: the model has it already"),
         (folder, "Czech", "--language Czech: not the code of a language"),
         (tmp_path / "int8", "cs", "quantised, to int8"),
-        (words, "cs", 'tokenizer.kind = "words" cannot be extended'),
+        (words, "cs", 'words: tokenizer.kind = "words" has no subwords'),
+        (letters, "cs", 'letters: tokenizer.kind = "characters" has no subwords'),
     ):
         with pytest.raises(ConfigError, match=message):
             extend_folder(model, NEW, [language], tmp_path / "new", pieces=9)

@@ -11,7 +11,6 @@ import pytest
 import sentencepiece
 from tests.text.sentences import DELICATE, SOURCES, TARGETS
 
-from dragoman.base.errors import ConfigError
 from dragoman.text.tokenizers.extend import extend
 from dragoman.text.tokenizers.ids import Specials
 from dragoman.text.tokenizers.mapped import Mapped
@@ -196,9 +195,3 @@ def test_pieces_numbered_by_a_list(byte_fallback: bool, tmp_path: Path) -> None:
     assert [again.decode(ids) for ids in again.encode_target(NEW)] == NEW
     assert again.encode_source([">>bul<< The"])[0][0] == again.source_size - 1
     assert source[-1] == [2, 3]
-
-
-@pytest.mark.parametrize("kind", ["words", "characters"])
-def test_only_subwords(kind: str) -> None:
-    with pytest.raises(ConfigError, match=f'tokenizer.kind = "{kind}" cannot be extended'):
-        extend(learnt(kind=kind, placeholders=0), NEW, ["bg"], most=9)

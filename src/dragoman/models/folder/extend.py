@@ -25,7 +25,7 @@ from dragoman.models.layers.embeddings import CLOSED
 from dragoman.text.corpora.languages import is_language
 from dragoman.text.tokenizers.extend import extend
 from dragoman.text.tokenizers.tokenizer import Tokenizer
-from dragoman.translation.folder.card import continue_card
+from dragoman.translation.folder.card import write_card
 from dragoman.translation.folder.config import FolderConfig, read_config
 
 
@@ -44,6 +44,11 @@ def extend_folder(
                 f"{folder}: quantised, to {config.quantised}", hint="name the model that it was made from"
             )
         bundle = load(folder)
+        if (kind := bundle.tokenizer.config.kind) in ("words", "characters"):
+            raise ConfigError(
+                f'{folder}: tokenizer.kind = "{kind}" has no subwords',
+                hint="only models of subwords can be extended",
+            )
         marks, directions = _new_marks(languages, config, bundle.tokenizer)
         tokenizer, sources, targets = extend(bundle.tokenizer, lines, marks, most=pieces)
         shape = replace(
@@ -67,7 +72,7 @@ def extend_folder(
         write_folder(extended, tokenizer, weights, part)
         added = f"{count(len(targets) - len(marks), 'piece')} and marks of {', '.join(marks)}"
         origin = f"{folder}, {config.weights or 'without a digest'}"
-        continue_card(folder, config, part, {"Extended": [["from", origin], ["added", added]]})
+        write_card(part, {"Extended": [["from", origin], ["added", added]]})
     return added
 
 

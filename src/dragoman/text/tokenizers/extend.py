@@ -19,7 +19,6 @@ from itertools import chain
 
 import sentencepiece
 
-from dragoman.base.errors import ConfigError
 from dragoman.text.corpora.reservoir import draw_sample
 from dragoman.text.tokenizers.mapped import Mapped
 from dragoman.text.tokenizers.marks import mark
@@ -41,16 +40,12 @@ NewIds = list[list[int]]  # for each new id, the old ids that spelled it; for a 
 def extend(
     tokenizer: Tokenizer, lines: Iterable[str], languages: Sequence[str], *, most: int
 ) -> tuple[Tokenizer, NewIds, NewIds]:
-    """Give a tokenizer marks of languages, and each of its vocabularies at most so many pieces of the lines.
+    """Give a tokenizer of subwords marks of languages, and each vocabulary at most so many new pieces.
 
-    Returns it with the new ids of source and target. Raises ConfigError for words and characters.
+    Returns it with the new ids of source and target.
     """
     config, sample = tokenizer.config, draw_sample(lines, _ENOUGH, random.Random(1))
     olds = [one for one in dict.fromkeys(tokenizer.vocabularies) if isinstance(one, Subwords | Mapped)]
-    if not olds or config.kind == "characters":
-        raise ConfigError(
-            f'tokenizer.kind = "{config.kind}" cannot be extended', hint="only models of subwords can"
-        )
     texts = [tokenizer.normalise(sample, "source"), tokenizer.normalise(sample, "target")]
     if config.shared and config.lowercase == "source":
         texts[0] = [*texts[0], *texts[1]]

@@ -108,7 +108,7 @@ class Subwords:
         self._pieces = _Pieces(self._processor)
         self.marks = {language: self.id_of(mark(language)) for language in languages}
         if missing := [one for one, i in self.marks.items() if not self._processor.is_control(i)]:
-            raise ValueError(f"no mark of {missing[0]}")
+            raise ValueError(f"other languages than in the vocabulary: it has no mark of {missing[0]}")
         self.reserved = tuple(self._reserved())
 
     def __len__(self) -> int:
