@@ -25,7 +25,7 @@ from dragoman.text.tokenizers.marks import mark
 from dragoman.text.tokenizers.subwords import Subwords
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 
-_ENOUGH = 200_000  # lines to learn from
+_ENOUGH = 100_000  # lines to learn from
 _COVERAGE = 0.9995  # share of the characters of the text that get a piece
 _LONGEST = 16  # characters of a piece, as in SentencePiece
 _MARGIN = 2.0  # nats by which old pieces must be less likely than a new one, in a unigram model
