@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -167,6 +168,53 @@ def model_merge(
 
     merge_adapter(folder, adapter, output)
     tell(f"wrote {output}", quiet=quiet)
+
+
+@model.command("extend", short_help="Give a model new languages.")
+def model_extend(
+    folder: WholeModel,
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEXT...",
+            help="Text in the new languages, to learn pieces from: files of lines, compressed or not, or -.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    language: Annotated[list[str], Flag("A new language; repeat for several.", metavar="CODE")],
+    pieces: Annotated[
+        int, Flag("Learn at most N new pieces for each vocabulary; 0 adds marks alone.", at_least=0)
+    ] = 2000,
+    output: NewFolder,
+    quiet: Quiet = False,
+) -> None:
+    """Give a model marks and pieces for new languages, in a new folder, as the start of a training.
+
+    The old pieces keep their numbers and the model its translations. New pieces are not predicted before
+    training with --from opens those that its text has. Directions are the old ones until then. A model of one
+    target language gets a mark for it, too. Shortlist and risk model are left out: they are made anew.
+
+    \b
+      dragoman model extend runs/en-de news.cs.gz --language cs -o runs/en-de-cs
+      dragoman model extend runs/en-de --language en --pieces 0 -o runs/two-ways
+    """
+    from dragoman.base.files import check_new
+    from dragoman.text.corpora.lines import open_text
+    from dragoman.translation.folder.config import read_config
+
+    check_new(output)
+    read_config(folder)
+    if pieces and not text:
+        raise ConfigError(
+            "no text to learn pieces from", hint="name files in the new language, or --pieces 0"
+        )
+    files = list(map(open_text, text or []))
+    from dragoman.models.folder.extend import extend_folder
+
+    with waiting("learning", shown=not quiet):
+        added = extend_folder(folder, chain.from_iterable(files), language, output, pieces=pieces)
+    tell(f"wrote {output}: {added}", quiet=quiet)
 
 
 @model.command("shortlist", short_help="Learn which target tokens each source token may need.")

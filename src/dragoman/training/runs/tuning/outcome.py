@@ -215,15 +215,17 @@ def compared(
 ) -> dict[str, Comparison]:
     """Translate and score each text that has pairs with both models, with the default search.
 
-    A text has its direction if the models have several.
+    A text has its direction if the models have several. In one that the base was not trained on, it reads
+    the marks that the tuned model reads.
     """
-    translators = {
-        name: Translator.of(bundle, engine=None) for name, bundle in ((BEFORE, base), (AFTER, tuned))
-    }
+    able = replace(base, directions=tuned.directions)
+    before, able_before, after = (Translator.of(one, engine=None) for one in (base, able, tuned))
     comparisons = {}
     for text, (direction, pairs) in texts.items():
         if pairs:
             source, to = direction or (None, None)
+            known = direction is None or direction in base.directions
+            translators = {BEFORE: before if known else able_before, AFTER: after}
             sources = [source for source, _ in pairs]
             comparisons[text] = compare(
                 {
