@@ -13,7 +13,6 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.languages import closest
 from dragoman.base.tables import count
 from dragoman.text.corpora.corpus import Corpus, chained
-from dragoman.text.corpora.languages import Direction
 from dragoman.training.runs.recipe import CorpusConfig, DataConfig, Recipe
 from dragoman.training.runs.text.directions import directions_of, validation_of, with_languages
 from dragoman.training.runs.text.texts import RunRequest, Say, Texts, open_data, open_named, validating
@@ -71,7 +70,11 @@ def open_tuned_directions(request: RunRequest, base: Base, say: Say) -> Texts:
     recipe = replace(recipe, data=replace(recipe.data, train=(), valid=(), corpora=data.corpora))
     recipe = with_languages(recipe, corpora, several=True)
     recipe = replace(recipe, data=replace(recipe.data, corpora=_as_base(recipe.data.corpora, base)))
-    say(f"{count(counted.pairs, 'pair')} to tune {base.name} on, in {_listed(recipe.data.corpora)}")
+    directions = dict.fromkeys(each for one in recipe.data.corpora for each in directions_of(one))
+    if recipe.tuning.interpolate == "auto" and not directions.keys() <= set(base.config.directions):
+        # The mean with a base that does not know a language would forget it.
+        recipe = replace(recipe, tuning=replace(recipe.tuning, interpolate=1.0))
+    say(f"{count(counted.pairs, 'pair')} to tune {base.name} on, in {', '.join(map('-'.join, directions))}")
     return Texts(
         recipe=recipe,
         training=training,
@@ -123,8 +126,3 @@ def _as_base(corpora: tuple[CorpusConfig, ...], base: Base) -> tuple[CorpusConfi
                 hint=f"add the language first: dragoman model extend {base.name} --language {missing[0]}",
             )
     return renamed
-
-
-def _listed(corpora: tuple[CorpusConfig, ...]) -> str:
-    directions: dict[Direction, None] = dict.fromkeys(each for one in corpora for each in directions_of(one))
-    return ", ".join(map("-".join, directions))
