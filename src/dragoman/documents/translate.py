@@ -80,7 +80,7 @@ def translate_segments(
     """
     wants = (replacing or Replacing()).wants
     memory = translator.memory and translator.memory.memory
-    languages = translator.source_language, (decoding and decoding.to) or translator.target_language
+    languages = translator.pair(decoding)
     wanted = [one if wants(one) else None for one in segments]
     recalled = [recall(memory, one) if memory and one else None for one in wanted]
     asked = [
