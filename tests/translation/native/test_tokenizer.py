@@ -164,7 +164,8 @@ STARTS = (
 )
 MARKED = [
     *(f"{start}{line}" for line in SENTENCES[:20] for start in STARTS), *STARTS,
-    ">>fra", ">>fra\n<<a", ">><<", ">><<<<", ">>é<<", ">>>fra<<", " >>fra<<", ">>", ">", "a >>fra<< b", ">>fra<<<", ">>a<<b<<",
+    ">>fra", ">>fra\n<<a", ">><<",
+    ">><<<<", ">>é<<", ">>>fra<<", " >>fra<<", ">>", ">", "a >>fra<< b", ">>fra<<<", ">>a<<b<<",
 ]  # fmt: skip
 
 

@@ -120,7 +120,8 @@ class Inspector:
         intervention = Intervention.from_table(question.interventions)
         route = self._route(question)
         model = self._models[route.models[0]]
-        bundle, tags = self._bundle(model), model.tags((route.source, route.target))
+        tags = model.tags(pair := (route.source, route.target))
+        bundle = replace(self._bundle(model), source_language=pair[0], target_language=pair[1])
         text, start = model.translator.addressed(" ".join(question.text.split()), *tags)
         _check_length(bundle, text)
         in_time()
