@@ -15,7 +15,9 @@ from dragoman.base.errors import DragomanError
 from dragoman.models.folder.bundle import Bundle
 from dragoman.models.search.engine import PyTorchEngine
 from dragoman.text.toy.corpus import pairs
+from dragoman.translation.lines import Addressed, Directions
 from dragoman.translation.search.engine import Hypothesis, Request, Tokens
+from dragoman.translation.search.rules import Prefix
 
 TOO_LONG = "is a line too long? leave it out of --verify-on"
 TOLERANCE = 1e-4  # nats a token by which two programs may differ in float32
@@ -95,14 +97,33 @@ class Agreement:
 def lines_to_compare(bundle: Bundle) -> list[str]:
     """Lines to compare on: plain sentences, other scripts, and odd lines.
 
-    A model with several target languages gets some of them.
+    For a model of several languages they begin with marks, which no space follows: programs differ in it.
     """
     side = 1 if bundle.source_language.startswith("de") else 0
     lines = [pair[side] for pair in pairs(seed=1, count=16)]
     lines += _ODD_LINES
-    if languages := bundle.tokenizer.languages:
-        lines = [f">>{languages[n % len(languages)]}<< {line}" for n, line in enumerate(lines)]
+    if own := addresses(bundle):
+        lines = [own[n % len(own)].text + line for n, line in enumerate(lines)]
     return lines
+
+
+def addresses(bundle: Bundle) -> list[Addressed]:
+    """The marks that a line may begin with, without spaces, for some pairs of a model that has marks.
+
+    The pairs are those that it was trained on, or else some with each of its languages.
+    """
+    tokenizer, stated = bundle.tokenizer, (bundle.source_language, bundle.target_language)
+    directions = Directions(tokenizer, stated, bundle.directions)
+    sources, targets = directions.sources, directions.targets
+    if not tokenizer.languages:
+        return []
+    pairs: Sequence[tuple[str, str | None]] = bundle.directions
+    if not pairs or not targets:
+        ends = targets[::-1] or (None,)
+        count = max(len(sources), len(ends))
+        pairs = [(sources[n % len(sources)], ends[n % len(ends)]) for n in range(count)]
+    marks = (tokenizer.address(source, to).replace("<< ", "<<") for source, to in pairs)
+    return [Addressed(text, tokenizer.target_start(to)) for text, (_, to) in zip(marks, pairs, strict=True)]
 
 
 def verify(
@@ -111,7 +132,8 @@ def verify(
     """Compare greedy translations of the lines. Raises DragomanError that shows the first disagreement.
 
     The translations do not use the length penalty or the beam of `bundle.generation`, because programs
-    differ in these. They use everything that changes the probability of a token.
+    differ in these. They use everything that changes the probability of a token. If they begin with the mark
+    of a language, only their scores are compared.
     """
     tokenizer, engine = bundle.tokenizer, PyTorchEngine(bundle.model)
     lines = [line.strip() for line in lines]  # as `Translator` does
@@ -120,13 +142,15 @@ def verify(
     _expect_equal(program, "tokens", lines, sources, program.encode(lines))
 
     limits = [len(source) + EXTRA for source in sources]
+    own = addresses(bundle) or [Addressed("")]
+    starts = [own[n % len(own)].start if source else () for n, source in enumerate(sources)]
     requests = [
-        Request(source=source, how=greedy, max_tokens=limit)
-        for source, limit in zip(sources, limits, strict=True)
+        Request(source=source, how=greedy, max_tokens=limit, rules=(Prefix(start),) if start else ())
+        for source, limit, start in zip(sources, limits, starts, strict=True)
     ]
     found = dict(engine.search(requests))
     ours = [found[number][0] for number in range(len(sources))]
-    translated = program.translate(sources, limits)
+    translated = None if any(starts) else program.translate(sources, limits)
     theirs = [list(each.tokens) for each in ours] if translated is None else translated
 
     differing = [n for n in range(len(lines)) if list(ours[n].tokens) != theirs[n]]
@@ -146,8 +170,9 @@ def verify(
             raise _disagreement(program, "translation", lines[n], list(ours[n].tokens), theirs[n])
     # Programs differ in how they show an unknown token, and in spaces at the ends.
     shown = [n for n in range(len(lines)) if tokenizer.unk_id not in ours[n].tokens]
-    texts = [tokenizer.decode(ours[n].tokens).strip() for n in shown]
-    its_texts = [text.strip() for text in program.decode([ours[n].tokens for n in shown])]
+    behind = [ours[n].tokens[len(starts[n]) :] for n in shown]
+    texts = [tokenizer.decode(tokens).strip() for tokens in behind]
+    its_texts = [text.strip() for text in program.decode(behind)]
     _expect_equal(program, "text", [lines[n] for n in shown], texts, its_texts)
     return Agreement(
         program=program.name,
