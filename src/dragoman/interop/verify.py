@@ -142,8 +142,8 @@ def verify(
     _expect_equal(program, "tokens", lines, sources, program.encode(lines))
 
     limits = [len(source) + EXTRA for source in sources]
-    own = addresses(bundle) or [Addressed("")]
-    starts = [own[n % len(own)].start if source else () for n, source in enumerate(sources)]
+    cycle = addresses(bundle) or [Addressed("")]
+    starts = [cycle[n % len(cycle)].start if source else () for n, source in enumerate(sources)]
     requests = [
         Request(source=source, how=greedy, max_tokens=limit, rules=(Prefix(start),) if start else ())
         for source, limit, start in zip(sources, limits, starts, strict=True)
