@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
 import shutil
 from functools import partial
 from pathlib import Path
@@ -16,7 +18,7 @@ from tests.translation.folder.models import edit, saved
 from dragoman.cli.outcome import run
 from dragoman.training.checkpoints.progress import Candidate, Progress
 
-COMMANDS = ("info", "verify", "average", "merge", "diff", "card", "quantize", "shortlist")
+COMMANDS = ("info", "verify", "average", "merge", "diff", "card", "quantize", "shortlist", "extend")
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"
 
 
@@ -43,6 +45,7 @@ def test_help_has_an_example(model_, command):
 def test_a_missing_folder_is_an_error(model_, tmp_path, command):
     output = ["-o", tmp_path / "x"]
     words = {"average": output, "quantize": output, "shortlist": ["a.en", "a.de"], "merge": ["x", *output]}
+    words["extend"] = ["--language", "cs", "--pieces", "0", *output]
     more = [SAVED / "transformer"] if command in ("average", "diff") else []
 
     code, out, err = model_(command, tmp_path / "nowhere", *more, *words.get(command, []))
@@ -174,6 +177,32 @@ def test_shortlist(model_, folders, tmp_path):
     translated = run(program(), ["translate", str(folders[0]), str(source), "--shortlist"])
     assert translated == 0
     assert model_("shortlist", folders[1], source, target, "-q") == (0, "", "")
+
+
+def test_extend(model_, tmp_path):
+    old, text, new = SAVED / "transformer", tmp_path / "news.bg.gz", tmp_path / "new"
+    text.write_bytes(gzip.compress("Пекарят продава хляб, пекарят отваря.\n".encode() * 9))
+    code, out, err = model_("extend", old, text, "--language", "bg", "--language", "en", "-o", new)
+
+    assert (code, out) == (0, "")
+    assert re.fullmatch(rf"wrote {new}: \d+ pieces and marks of de, bg, en\n", err)
+    assert model_("verify", new)[0] == 0
+    table = json.loads(model_("info", new, "--json")[1])
+    assert table["tokenizer"]["target_languages"] == ["de", "bg", "en"]
+    refused = {
+        (text, "--language", "bg", "-o", new): "exists already",
+        ("--language", "bg", "-o", tmp_path / "x"): "no text to learn pieces from",
+        (text, "--language", "de", "-o", tmp_path / "x"): "--language de: the model has it already",
+        (text, "--language", "?", "-o", tmp_path / "x"): "--language ?: not the code of a language",
+        (text, "-o", tmp_path / "x"): "--language",
+        (text, "--language", "bg", "--pieces", "-1", "-o", tmp_path / "x"): "--pieces",
+    }
+    for words, message in refused.items():
+        code, _, err = model_("extend", old, *words)
+        assert code == 2
+        assert message in err
+    assert "no such file" in model_("extend", old, "nothing", "--language", "bg", "-o", tmp_path / "x").err
+    assert not (tmp_path / "x").exists()
 
 
 def test_card_prints_the_one_of_the_folder(model_):

@@ -98,7 +98,9 @@ Many needed(const Shape& s) {
     for (int i = 0; i < s.encoder_layers && i < 3; i++) layer("encoder." + std::to_string(i), false);
     for (int i = 0; i < s.decoder_layers && i < 3; i++) layer("decoder." + std::to_string(i), true);
     if (s.pre_norm && s.final_norm) norm("encoder_norm"), norm("decoder_norm");
-    if (s.positions == Positions::learned) add("positions.table.weight", 1024, width);
+    if (s.norm_embeddings) norm("source_embedding_norm"), norm("target_embedding_norm");
+    if (s.positions == Positions::learned || s.positions == Positions::learned_apart) add("positions.table.weight", 1024, width);
+    if (s.positions == Positions::learned_apart) add("target_positions.table.weight", 1024, width);
     if (s.positions == Positions::t5) {
         add("encoder.0.attention.positions.table.weight", 32, s.heads);
         if (!s.ssru) add("decoder.0.attention.positions.table.weight", 32, s.heads);
@@ -175,11 +177,12 @@ std::vector<NamedWeight> table(const Many& all) {
 }
 
 Shape any_shape(Bytes& bytes) {
-    Shape s{9, 9, 8, 6, 2, 2, 1, 1, 0, 1, 2, Tie::all, Positions::sinusoidal, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1e-5f};
+    Shape s{9, 9, 8, 6, 2, 2, 1, 1, 0, 1, 2, Tie::all, Positions::sinusoidal, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1e-5f};
     if (bytes.one_in(2)) {  // another that is right
-        s.tie = Tie(bytes.upto(2)), s.positions = Positions(bytes.upto(10)), s.activation = int32_t(bytes.upto(4));
+        s.tie = Tie(bytes.upto(2)), s.positions = Positions(bytes.upto(11)), s.activation = int32_t(bytes.upto(4));
         s.width = int32_t(4 * (1 + bytes.upto(4))), s.kv_heads = int32_t(1 + bytes.upto(1));
-        for (int32_t* flag : {&s.ssru, &s.pre_norm, &s.rms_norm, &s.final_norm, &s.scale_embeddings, &s.attention_bias, &s.output_bias})
+        for (int32_t* flag : {&s.ssru, &s.pre_norm, &s.rms_norm, &s.final_norm, &s.scale_embeddings, &s.norm_embeddings,
+                              &s.attention_bias, &s.output_bias})
             *flag = int32_t(bytes.upto(1));
         s.window = int32_t(bytes.upto(3)), s.encoder_layers = int32_t(1 + bytes.upto(1)), s.decoder_layers = int32_t(1 + bytes.upto(1));
         s.hidden = int32_t(1 + bytes.upto(40));

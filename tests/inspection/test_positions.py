@@ -54,6 +54,7 @@ def test_rows_are_alike_by_distance() -> None:
         ("sinusoidal-halves", 1, 9),
         ("sinusoidal-t2t", 1, 9),
         ("learned", 1, 9),
+        ("learned-apart", 2, 9),
         ("none", 0, 0),
         ("index", 0, 0),
         ("fraction", 0, 0),

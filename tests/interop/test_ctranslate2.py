@@ -77,6 +77,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "post-norm, tied": {},
     "pre-norm": {"norm": "pre"},
     "pre-norm without the last": {"norm": "pre", "final_norm": False},
+    "norm of embeddings": {"embedding_norm": True, "norm": "pre", "positions": "learned-apart"},
     "epsilon": {"norm_epsilon": 0.1},
     "gelu": {"activation": "gelu"},
     "quick-gelu": {"activation": "quick-gelu"},

@@ -566,6 +566,7 @@ def test_what_cannot_be_held_is_listed_before_anything_is_written(tmp_path: Path
         norm_epsilon=1e-6,
         norm_kind="rms",
         kv_heads=1,
+        embedding_norm=True,
     )
     folder = tmp_path / "out"
 
@@ -580,6 +581,7 @@ def test_what_cannot_be_held_is_listed_before_anything_is_written(tmp_path: Path
         "model.norm_epsilon = 1e-06",
         'model.norm_kind = "rms"',
         "model.kv_heads = 1",
+        "model.embedding_norm = true",
     ):
         assert fault in str(error.value)
     assert not folder.exists()

@@ -36,7 +36,7 @@ def copy(plain: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model_type": "m2m_100"}, "model_type 'm2m_100'"),
+        ({"model_type": "bart"}, "model_type 'bart'"),
         ({"model_type": None}, "model_type None"),
         ({"model_type": ["marian"]}, "model_type ['marian']"),
         ({"activation_function": "gelu_new"}, "unknown activation_function 'gelu_new'"),

@@ -387,6 +387,8 @@ def test_changes_of_the_search_are_noted() -> None:
         ({"window": 4}, "model.window = 4"),
         ({"norm_kind": "rms"}, 'model.norm_kind = "rms"'),
         ({"kv_heads": 1}, "model.kv_heads = 1"),
+        ({"embedding_norm": True}, "model.embedding_norm = true"),
+        ({"positions": "learned-apart"}, "learned-apart"),
         ({"norm_epsilon": 1e-3}, "model.norm_epsilon = 0.001"),
         ({"positions": "none"}, 'model.positions = "none"'),
     ],

@@ -69,6 +69,7 @@ CONFIGS = {
     ),
     "transformer-unscaled": transformer(embedding_scale=False, activation="quick-gelu", norm_epsilon=0.1),
     "transformer-uneven": transformer(encoder_layers=1, decoder_layers=3, norm="pre", attention_dropout=0.2),
+    "transformer-embedding-norm": transformer(embedding_norm=True, positions="learned-apart", norm="pre"),
     "transformer-window": transformer(window=4),
     **{
         f"transformer-{kind}-{window or 'all'}": transformer(

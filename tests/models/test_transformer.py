@@ -128,16 +128,24 @@ def reference_of(model: Transformer) -> nn.Transformer:
 
 
 def reference_logits(model: Transformer, reference: nn.Transformer, embedding_factor: float = 1) -> Tensor:
-    def embed(token_BT: Tensor, embedding: nn.Embedding) -> Tensor:
-        width = model.config.d_model
+    def embed(token_BT: Tensor, side: str) -> Tensor:
+        weights, width, length = dict(model.named_parameters()), model.config.d_model, token_BT.shape[1]
+        embedding = model.source_embedding if side == "source" else model.target_embedding
         x_BTE = embedding.weight[token_BT] * (math.sqrt(width) if model.config.embedding_scale else 1)
-        return (x_BTE + sinusoidal(token_BT.shape[1], width)) * embedding_factor
+        apart = {"source": "positions.table.weight", "target": "target_positions.table.weight"}
+        x_BTE = x_BTE + (
+            weights[apart[side]][:length] if apart[side] in weights else sinusoidal(length, width)
+        )
+        if model.config.embedding_norm:
+            gain, shift = (weights[f"{side}_embedding_norm.{part}"] for part in ("weight", "bias"))
+            x_BTE = nn.functional.layer_norm(x_BTE, (width,), gain, shift, model.config.norm_epsilon)
+        return x_BTE * embedding_factor
 
     hidden_BS = torch.arange(SOURCE_BS.shape[1]) >= SOURCE_LEN_B[:, None]
     look_ahead_TT = torch.ones(TARGET_BT.shape[1], TARGET_BT.shape[1]).tril() == 0
     states_BTE = reference(
-        embed(SOURCE_BS, model.source_embedding),
-        embed(TARGET_BT, model.target_embedding),
+        embed(SOURCE_BS, "source"),
+        embed(TARGET_BT, "target"),
         tgt_mask=look_ahead_TT,
         src_key_padding_mask=hidden_BS,
         memory_key_padding_mask=hidden_BS,
@@ -164,6 +172,8 @@ def test_logits_equal_those_of_torch_nn_transformer(norm: Norm, activation: Acti
         {"norm": "pre", "norm_epsilon": 0.3},
         {"norm": "pre", "final_norm": False},
         {"embedding_scale": False},
+        {"embedding_norm": True},
+        {"embedding_norm": True, "positions": "learned-apart"},
         {"norm": "pre", "final_norm": False, "embedding_scale": False, "norm_epsilon": 1e-6},
         {"norm_kind": "rms"},
         {"norm": "pre", "norm_kind": "rms", "norm_epsilon": 0.3},

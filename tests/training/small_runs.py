@@ -118,7 +118,7 @@ def trainer(
     return Trainer(
         model=net or model(train.tokenizer),
         corpus=train,
-        valid=valid,
+        valid={} if valid is None else {("aa", "bb"): valid},
         config=options or config(),
         checkpoints=Checkpoints(folder / "checkpoints"),
         metrics=Metrics(folder / "metrics.jsonl"),

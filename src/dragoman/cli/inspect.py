@@ -116,7 +116,10 @@ def inspect(
     view: View,
     decoding: Annotated[
         Decoding,
-        Flags("beam", "length_penalty", "stop", "minimum_length", "no_repeat_ngram", section="Search"),
+        Flags(
+            *("source", "to", "beam", "length_penalty", "stop", "minimum_length", "no_repeat_ngram"),
+            section="Search",
+        ),
     ],
     prefix: Annotated[str, Flag("Begin the translation with this text.")] = "",
     loading: Annotated[Loading, Flags("adapter")],

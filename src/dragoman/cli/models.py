@@ -7,19 +7,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.cli.options import Flag, NumberType
 from dragoman.cli.outcome import warn
 from dragoman.translation.folder.checkpoint import run_of, weights_of_run
-from dragoman.translation.search.options import Average
+from dragoman.translation.search.options import Average, Decoding
 
 if TYPE_CHECKING:
     from dragoman.text.corpora.corpus import Corpus
     from dragoman.text.guidance import Match
     from dragoman.translation.native.choice import DType
     from dragoman.translation.translator import Translator
+
+_SEVERAL = "mul"  # the languages of a model of several
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,15 +184,27 @@ def _is_model(name: str) -> bool:
 
 
 def model_and_pairs(
-    model: Path, text: Sequence[str], to: str | None, dtype: DType | None
+    model: Path, text: Sequence[str], decoding: Decoding, dtype: DType | None
 ) -> tuple[Translator, Corpus]:
     """A model, and parallel text in its languages, which say which key of a JSONL file is the source."""
     from dragoman.text.corpora.corpus import open_corpus
     from dragoman.translation.translator import Translator
 
     translator = Translator.load(model, dtype=dtype)
-    languages = translator.source_language, to or translator.target_language
-    return translator, open_corpus(text, languages=languages)
+    return translator, open_corpus(text, languages=languages_for(translator, decoding))
+
+
+class _Spoken(Protocol):
+    @property
+    def source_language(self) -> str: ...
+    @property
+    def target_language(self) -> str: ...
+
+
+def languages_for(model: _Spoken, decoding: Decoding) -> tuple[str | None, str | None]:
+    """The languages of text for a model, as far as they are known: a model of several leaves them open."""
+    source, target = decoding.source or model.source_language, decoding.to or model.target_language
+    return None if source == _SEVERAL else source, None if target == _SEVERAL else target
 
 
 def files_of_models(folders: Iterable[Path | None]) -> list[str]:

@@ -108,7 +108,7 @@ def inspect(
         if target is None:
             recorder = Recorder(how, model.config.end_id, _speller(tokenizer))
             request = Request(
-                source=source, how=how, max_tokens=len(source) + max_extra_tokens,
+                source=source, how=how, max_tokens=len(start) + len(source) + max_extra_tokens,
                 rules=(Prefix((*start, *prefix)), *rules, *keeping(source, tokenizer.placeholders)),
                 unscored=len(start),
             )  # fmt: skip

@@ -35,6 +35,7 @@ _NOTES = {
         "3.5. They are 10000^(-i / (d_model/2 - 1)), as in Tensor2Tensor and Marian."
     ),
     "learned": "Added to the embeddings: a vector learned for each position.",
+    "learned-apart": "Added to the embeddings: a vector learned for each position of source and of target.",
     "index": "The number of the position replaces the last dimension of the embedding.",
     "fraction": "Position / source length replaces the last dimension of the embedding.",
     "none": "The model has no positions.",
@@ -60,7 +61,11 @@ def positions_of(model: AnySeq2Seq, length: int) -> Positions:
                 tables.append(replace(table, values=table.values / math.sqrt(model.config.d_model)))
     elif isinstance(model, Transformer):
         kind = model.config.positions
-        tables += _on_input(model.positions, length, "")
+        if kind == "learned-apart":
+            tables += _on_input(model.positions, length, ", source")
+            tables += _on_input(model.target_positions, length, ", target")
+        else:
+            tables += _on_input(model.positions, length, "")
         for stack, layers in (("encoder", model.encoder), ("decoder", model.decoder)):
             if isinstance(attention := layers[0].attention, SelfAttention):
                 tables += _in_attention(attention.positions, length, f", first layer of the {stack}")

@@ -31,6 +31,7 @@ from dragoman.models.transformer import (
     Transformer,
     attention_logits,
 )
+from dragoman.text.tokenizers.tokenizer import Side
 
 NAMES = (
     "content·content",
@@ -74,19 +75,21 @@ def logit_terms(model: AnySeq2Seq, calls: Calls) -> Terms | None:
     if not isinstance(model, Transformer):
         return None
     stacks = (
-        _stack("encoder", model.encoder, _embedded(model, calls, 0), calls, model.config.positions),
-        _stack("decoder", model.decoder, _embedded(model, calls, -1), calls, model.config.positions),
+        _stack("encoder", model.encoder, _embedded(model, calls, "source"), calls, model.config.positions),
+        _stack("decoder", model.decoder, _embedded(model, calls, "target"), calls, model.config.positions),
     )
     return Terms(names=NAMES, stacks=tuple(stack for stack in stacks if stack is not None))
 
 
-def _embedded(model: Transformer, calls: Calls, number: int) -> _Parts:
+def _embedded(model: Transformer, calls: Calls, side: Side) -> _Parts:
     """Return the parts of the input of a stack, from one call of the positional encoding."""
-    call = calls[model.positions][number]
+    _, positions, norm = model.input_of(side)
+    call = calls[positions][0 if side == "source" else -1]
     words_BTE, content = call.arguments[0], call.arguments[0]
     if model.config.positions in ("index", "fraction"):  # the position replaces a dimension of the word
         content = torch.cat((words_BTE[..., :-1], torch.zeros_like(words_BTE[..., -1:])), -1)
-    return _Parts(content, call.output - content, torch.zeros_like(content))
+    parts = _Parts(content, call.output - content, torch.zeros_like(content))
+    return parts.through(norm, call.output) if isinstance(norm, nn.LayerNorm | nn.RMSNorm) else parts
 
 
 def _stack(
@@ -209,7 +212,10 @@ def watching(model: AnySeq2Seq) -> Iterator[Calls]:
         module
         for module in model.modules()
         if isinstance(model, Transformer)
-        and (module is model.positions or isinstance(module, SelfAttention | nn.LayerNorm | nn.RMSNorm))
+        and (
+            module in (model.positions, model.target_positions)
+            or isinstance(module, SelfAttention | nn.LayerNorm | nn.RMSNorm)
+        )
     ]
     handles = [module.register_forward_hook(keep) for module in watched]
     try:

@@ -48,8 +48,8 @@ def import_model(
             raise ModelError(
                 f"{folder}: {_what_it_is(folder)}",
                 hint="an import reads Hugging Face's Marian models (config.json, model.safetensors, "
-                "source.spm, vocab.json), Marian's own (an .npz, vocabularies, decoder.yml) and Firefox's "
-                "(model.*.bin, vocab.*.spm)",
+                "source.spm, vocab.json), M2M-100, NLLB and mBART-50 (sentencepiece.bpe.model), Marian's own "
+                "(an .npz, vocabularies, decoder.yml) and Firefox's (model.*.bin, vocab.*.spm)",
             )
         bundle = form.read(folder)
         bundle = replace(

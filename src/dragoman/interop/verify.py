@@ -127,13 +127,20 @@ def addresses(bundle: Bundle) -> list[Addressed]:
 
 
 def verify(
-    bundle: Bundle, program: Program, lines: Sequence[str], *, tolerance: float = TOLERANCE
+    bundle: Bundle,
+    program: Program,
+    lines: Sequence[str],
+    *,
+    tolerance: float = TOLERANCE,
+    start: Tokens = (),
 ) -> Agreement:
     """Compare greedy translations of the lines. Raises DragomanError that shows the first disagreement.
 
+    Each translation is made to begin with `start`, the mark of a language, as the program does by itself.
+    Otherwise those of a model that begins with marks have several, and only their scores are compared.
+
     The translations do not use the length penalty or the beam of `bundle.generation`, because programs
-    differ in these. They use everything that changes the probability of a token. If they begin with the mark
-    of a language, only their scores are compared.
+    differ in these. They use everything that changes the probability of a token.
     """
     tokenizer, engine = bundle.tokenizer, PyTorchEngine(bundle.model)
     lines = [line.strip() for line in lines]  # as `Translator` does
@@ -141,16 +148,17 @@ def verify(
     sources = tokenizer.encode_source(lines)
     _expect_equal(program, "tokens", lines, sources, program.encode(lines))
 
-    limits = [len(source) + EXTRA for source in sources]
     cycle = addresses(bundle) or [Addressed("")]
-    starts = [cycle[n % len(cycle)].start if source else () for n, source in enumerate(sources)]
+    starts = [tuple(start or cycle[n % len(cycle)].start) if sources[n] else () for n in range(len(sources))]
+    limits = [len(begin) + len(source) + EXTRA for source, begin in zip(sources, starts, strict=True)]
+    rules = [(Prefix(begin),) if begin else () for begin in starts]
     requests = [
-        Request(source=source, how=greedy, max_tokens=limit, rules=(Prefix(start),) if start else ())
-        for source, limit, start in zip(sources, limits, starts, strict=True)
+        Request(source=sources[n], how=greedy, max_tokens=limits[n], rules=rules[n], unscored=len(starts[n]))
+        for n in range(len(sources))
     ]
     found = dict(engine.search(requests))
     ours = [found[number][0] for number in range(len(sources))]
-    translated = None if any(starts) else program.translate(sources, limits)
+    translated = None if any(starts) and not start else program.translate(sources, limits)
     theirs = [list(each.tokens) for each in ours] if translated is None else translated
 
     differing = [n for n in range(len(lines)) if list(ours[n].tokens) != theirs[n]]
@@ -168,11 +176,12 @@ def verify(
     for place, n in enumerate(differing):
         if not _tied(scored[n], scored[len(lines) + place], tolerance):
             raise _disagreement(program, "translation", lines[n], list(ours[n].tokens), theirs[n])
-    # Programs differ in how they show an unknown token, and in spaces at the ends.
-    shown = [n for n in range(len(lines)) if tokenizer.unk_id not in ours[n].tokens]
-    behind = [ours[n].tokens[len(starts[n]) :] for n in shown]
-    texts = [tokenizer.decode(tokens).strip() for tokens in behind]
-    its_texts = [text.strip() for text in program.decode(behind)]
+    # Programs differ in how they show an unknown token or a mark, and in spaces at the ends.
+    unspelled = {tokenizer.unk_id, *tokenizer.vocabularies[1].marks.values()}
+    behind = {n: own.tokens[len(starts[n]) :] for n, own in enumerate(ours)}
+    shown = [n for n, tokens in behind.items() if unspelled.isdisjoint(tokens)]
+    texts = [tokenizer.decode(behind[n]).strip() for n in shown]
+    its_texts = [text.strip() for text in program.decode([behind[n] for n in shown])]
     _expect_equal(program, "text", [lines[n] for n in shown], texts, its_texts)
     return Agreement(
         program=program.name,

@@ -18,7 +18,7 @@ NormKind = Literal["layer", "rms"]
 Activation = Literal["relu", "gelu", "quick-gelu", "swish", "swiglu"]
 SinusoidLayout = Literal["sinusoidal", "sinusoidal-halves", "sinusoidal-t2t"]
 InputPositions = Literal[SinusoidLayout, "learned", "index", "fraction", "none"]
-AnyPositions = Literal[InputPositions, "relative", "t5", "alibi", "rotary"]
+AnyPositions = Literal[InputPositions, "learned-apart", "relative", "t5", "alibi", "rotary"]
 Cell = Literal["lstm", "gru"]
 AttentionScore = Literal["none", "dot", "general", "additive"]
 
@@ -124,11 +124,15 @@ class TransformerOptions(ModelConfig):
         AnyPositions,
         Option(
             "Positional encoding. sinusoidal (section 3.5), sinusoidal-halves, sinusoidal-t2t (as in "
-            "Tensor2Tensor and Marian), learned, index and fraction change the embeddings; relative, t5, "
-            "alibi and rotary act inside self-attention."
+            "Tensor2Tensor and Marian), learned, learned-apart (encoder and decoder have vectors of their "
+            "own), index and fraction change the embeddings; relative, t5, alibi and rotary act inside "
+            "self-attention."
         ),
     ] = "sinusoidal"
     embedding_scale: Annotated[bool, Option("Multiply the embeddings by sqrt(d_model) (section 3.4).")] = True
+    embedding_norm: Annotated[
+        bool, Option("Normalise the sums of embeddings and positions, in encoder and decoder, as mBART does.")
+    ] = False
     window: Annotated[
         int | None,
         Option(
@@ -287,12 +291,12 @@ Architecture = TransformerConfig | SSRUConfig | RecurrentConfig | ConvolutionalC
 EVERYWHERE = frozenset(
     "source_vocab target_vocab pad_id start_id end_id d_model d_ff heads kv_heads encoder_layers "
     "decoder_layers window dropout attention_dropout activation_dropout attention_bias output_bias "
-    "embedding_scale final_norm norm_epsilon norm=post norm=pre norm_kind=layer norm_kind=rms "
+    "embedding_scale embedding_norm final_norm norm_epsilon norm=post norm=pre norm_kind=layer norm_kind=rms "
     "tie=all tie=decoder tie=none "
     "activation=relu activation=gelu activation=quick-gelu activation=swish activation=swiglu "
     "positions=sinusoidal positions=sinusoidal-halves positions=sinusoidal-t2t positions=learned "
-    "positions=index positions=fraction positions=none positions=relative positions=t5 positions=alibi "
-    "positions=rotary".split()
+    "positions=learned-apart positions=index positions=fraction positions=none positions=relative "
+    "positions=t5 positions=alibi positions=rotary".split()
 )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -279,18 +279,22 @@ class Transformer(nn.Module):
         self.config, self.span = config, AttentionSpan(config.window)
         self.target_embedding, self.source_embedding, self.logits = embeddings(config)
         self.positions = on_input(config.positions, config.d_model)
+        apart = config.positions == "learned-apart"
+        self.target_positions = on_input(config.positions, config.d_model) if apart else self.positions
         self.dropout = Dropout(config.dropout)
         self.encoder = Layers(EncoderLayer(config, p) for p in in_layers(config, causal=False))
         self.decoder = Layers(DecoderLayer(config, reader) for reader in readers(config))
         final = config.norm == "pre" and config.final_norm
         self.encoder_norm = new_norm(config) if final else nn.Identity()
         self.decoder_norm = new_norm(config) if final else nn.Identity()
+        self.source_embedding_norm = new_norm(config) if config.embedding_norm else nn.Identity()
+        self.target_embedding_norm = new_norm(config) if config.embedding_norm else nn.Identity()
         self.computes_in: torch.dtype | None = None  # of the layers, if their weights do not say it
 
     def encode(self, source_BS: Tensor, source_len_B: Tensor) -> Memory:
         """Read the sources. Positions from `source_len_B` on are padding, which is never seen."""
         visible_BS = visible(source_BS, source_len_B)
-        x_BSE = self._embed(source_BS, self.source_embedding, source_len_B)
+        x_BSE = self._embed(source_BS, "source", source_len_B)
         view = self.span.both_ways(x_BSE, visible_BS)
         for layer in self.encoder:
             x_BSE = layer(x_BSE, view)
@@ -298,7 +302,7 @@ class Transformer(nn.Module):
 
     def decode_states(self, target_BT: Tensor, memory: Memory) -> Tensor:
         """states_BTE, the input of `logits`. The loss takes these, so that it does not hold all logits."""
-        x_BTE = self._embed(target_BT, self.target_embedding, memory.visible_BS.sum(1))
+        x_BTE = self._embed(target_BT, "target", memory.visible_BS.sum(1))
         view, bias_B11S = self.span.causal(x_BTE), padding_bias(memory.visible_BS, x_BTE.dtype)
         for layer in self.decoder:
             x_BTE = layer(x_BTE, view, memory.states_BSE, bias_B11S)
@@ -329,7 +333,7 @@ class Transformer(nn.Module):
     def step(self, token_N: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
         """logits_NV, at least float32, after one more token in each row. Uses up `state`."""
         source = state.shared.source
-        x_N1E = self._embed(token_N[:, None], self.target_embedding, source.length_B, state.length)
+        x_N1E = self._embed(token_N[:, None], "target", source.length_B, state.length)
         stack = zip(self.decoder, state.caches, source.keys_BHSD, source.values_BHSD, strict=True)
         for layer, cache, k_BHSD, v_BHSD in stack:
             x_N1E = layer.step(x_N1E, cache, k_BHSD, v_BHSD, state.shared)
@@ -347,9 +351,18 @@ class Transformer(nn.Module):
         """The dtype of the layers; the embeddings may be finer (see training/step/precision.py)."""
         return self.computes_in or self.decoder[0].feed_forward.inner.weight.dtype
 
-    def _embed(self, token_BT: Tensor, embedding: nn.Embedding, length_B: Tensor, start: int = 0) -> Tensor:
+    def input_of(self, side: Literal["source", "target"]) -> tuple[nn.Embedding, nn.Module, nn.Module]:
+        """The embedding of a side, its positions and the normalisation of their sum, or the identity."""
+        if side == "source":
+            return self.source_embedding, self.positions, self.source_embedding_norm
+        return self.target_embedding, self.target_positions, self.target_embedding_norm
+
+    def _embed(
+        self, token_BT: Tensor, side: Literal["source", "target"], length_B: Tensor, start: int = 0
+    ) -> Tensor:
+        embedding, positions, norm = self.input_of(side)
         scale = math.sqrt(self.config.d_model) if self.config.embedding_scale else 1.0
         scaled_BTE = embedding(token_BT) * scale  # section 3.4
-        x_BTE: Tensor = self.positions(scaled_BTE, start, length_B)  # section 3.5
-        x_BTE = self.dropout(x_BTE)  # section 5.4
+        x_BTE: Tensor = positions(scaled_BTE, start, length_B)  # section 3.5
+        x_BTE = self.dropout(norm(x_BTE))  # section 5.4
         return x_BTE.to(self.dtype)

@@ -6,7 +6,7 @@ Figures are plain numbers and strings, so an observer needs no torch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from dragoman.training.checkpoints.progress import Candidate
@@ -86,6 +86,7 @@ class Finished:
     bleu: float | None
     signature: str
     search: str = "greedy"  # used for BLEU; empty without one
+    directions: dict[str, dict[str, float]] = field(default_factory=dict)  # of several: scores by name
     peak_memory: int | None = None  # bytes: the most that any process of this command has held
 
 

@@ -150,6 +150,12 @@ class TrainingConfig(Options, section="training"):
         StopOn,
         Option("Criterion for the best checkpoint: validation loss, or BLEU on the validation text."),
     ] = "loss"
+    stop_direction: Annotated[
+        Literal["mean", "worst"],
+        Option(
+            "What counts of a model of several directions: the mean of their scores, or the worst of them."
+        ),
+    ] = "mean"
     validation_search: Annotated[
         ValidationSearch,
         Option(

@@ -21,6 +21,7 @@ from dragoman.base.errors import ConfigError, DataError, Elsewhere, Interrupted,
 from dragoman.base.machine import peak_memory
 from dragoman.models.folder.weights import average, put_weights, read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import AnySeq2Seq
+from dragoman.text.corpora.languages import Direction
 from dragoman.training.checkpoints import selection
 from dragoman.training.checkpoints.paths import Checkpoints
 from dragoman.training.checkpoints.progress import Candidate, Progress, Totals
@@ -28,7 +29,6 @@ from dragoman.training.checkpoints.saving import MENDING, Saver
 from dragoman.training.checkpoints.whole import check_space, checkpoint_bytes
 from dragoman.training.data.batches import Batch, batch_of, updates_of
 from dragoman.training.data.mixture import TrainingText
-from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.events import Finished, Observer, Report, Stop, Validation
 from dragoman.training.metrics import Metrics
 from dragoman.training.options import TrainingConfig
@@ -47,7 +47,7 @@ class Trainer:
 
     model: AnySeq2Seq
     corpus: TrainingText
-    valid: TokenisedCorpus | None
+    valid: Mapping[Direction, TrainingText]
     config: TrainingConfig
     checkpoints: Checkpoints
     metrics: Metrics
@@ -62,7 +62,7 @@ class Trainer:
     _clock: float = field(default=0.0, init=False)  # up to when time is counted
 
     def __post_init__(self) -> None:
-        self.config.check_validated(loss=self.valid is not None, bleu=self.translate is not None)
+        self.config.check_validated(loss=bool(self.valid), bleu=self.translate is not None)
         self.learner = Learner(self.model, self.config, self.world, self.penalty)
         self.examiner = Examiner(learner=self.learner, valid=self.valid, translate=self.translate)
         self.saver = Saver(checkpoints=self.checkpoints, learner=self.learner)
@@ -340,7 +340,7 @@ class Trainer:
         outcome = f"the average of {len(steps)} checkpoints" if len(steps) > 1 else f"update {steps[0]}"
         best = selection.best_single(history, config)
         final, signature, search = best, "", ""
-        if self.valid is not None:
+        if self.valid:
             final, scored = self.examiner.examine(self.progress.step)
             signature, search = scored.signature, scored.search
             self.world.lead(lambda: self.metrics.append(final))
@@ -359,6 +359,7 @@ class Trainer:
             bleu=final.bleu,
             signature=signature,
             search=search,
+            directions=final.directions,
             peak_memory=int(self.world.greatest(torch.tensor(peak_memory() or 0, device=self.world.device)))
             or None,
         )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from statistics import fmean
 
 import torch
 
 from dragoman.models.seq2seq import AnySeq2Seq
+from dragoman.text.corpora.languages import Direction
 from dragoman.training.checkpoints import selection
 from dragoman.training.checkpoints.progress import Candidate
 from dragoman.training.data.batches import batch_of, plan
-from dragoman.training.data.tokenised import TokenisedCorpus
+from dragoman.training.data.mixture import TrainingText
 from dragoman.training.events import SampleTranslation
 from dragoman.training.processes.distributed import World
 from dragoman.training.step.update import Learner
@@ -27,6 +29,7 @@ class Scored:
     signature: str = ""  # of BLEU
     search: str = "greedy"  # of the translations
     samples: tuple[SampleTranslation, ...] = ()
+    directions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of several: scores by name
 
 
 NOT_SCORED = Scored(bleu=None, chrf=None, search="")
@@ -38,16 +41,17 @@ class Examiner:
     """Validates the model of a learner, with rounded weights if the run rounds them."""
 
     learner: Learner
-    valid: TokenisedCorpus | None
+    valid: Mapping[Direction, TrainingText]  # the text of each direction; nothing without
     translate: Translate | None  # called in every process, and returns the same in each
 
     def examine(self, step: int) -> tuple[Candidate, Scored]:
         """Validate the current weights, on every process."""
         model = self.learner.model
-        loss = self.validation_loss()
+        losses = self._losses()
         model.eval()
         with self.learner.rounded(), torch.inference_mode():
             scored = self.translate(model) if self.translate is not None else NOT_SCORED
+        loss = self._counting(losses)
         candidate = Candidate(
             step=step,
             score=selection.validation_score(step, loss, scored.bleu, self.learner.config.stop_on),
@@ -55,23 +59,40 @@ class Examiner:
             perplexity=None if loss is None else perplexity(loss),
             bleu=scored.bleu,
             chrf=scored.chrf,
+            directions={name: {"loss": losses[name], **scores} for name, scores in scored.directions.items()},
         )
         return candidate, scored
 
     def validation_loss(self) -> float | None:
-        """Nats a token of the validation text, computed by all processes; None without the text."""
+        """Nats a token of the validation text, computed by all processes; None without the text.
+
+        Of several directions it is the mean of their losses, or with `stop_direction` the worst.
+        """
+        return self._counting(self._losses())
+
+    def _losses(self) -> dict[str, float]:
         self.learner.model.eval()
         with self.learner.rounded(), torch.inference_mode():
-            return None if self.valid is None else self._loss(self.valid, self.learner.world)
+            return {
+                direction_name(direction): self._loss(text, self.learner.world)
+                for direction, text in self.valid.items()
+            }
 
-    def loss_of(self, corpus: TokenisedCorpus) -> float:
+    def _counting(self, losses: Mapping[str, float]) -> float | None:
+        if not losses:
+            return None
+        return (
+            max(losses.values()) if self.learner.config.stop_direction == "worst" else fmean(losses.values())
+        )
+
+    def loss_of(self, corpus: TrainingText) -> float:
         """Negative log-likelihood of a text in nats a token, without smoothing, by this process alone."""
         self.learner.model.eval()
         with self.learner.rounded(), torch.inference_mode():
             return self._loss(corpus, World(0, 1, self.learner.world.device))
 
-    def _loss(self, corpus: TokenisedCorpus, world: World) -> float:
-        source, target = corpus.source, corpus.target
+    def _loss(self, corpus: TrainingText, world: World) -> float:
+        source, target = corpus.epoch(0, seed=0)
         size = self.learner.config.batch_tokens
         groups = plan(source.lengths, target.lengths, batch_tokens=size, seed=0, epoch=0)
         sums = torch.zeros(len(groups), 2, dtype=torch.float64)
@@ -87,3 +108,8 @@ class Examiner:
 def perplexity(loss: float) -> float:
     """The exponential of a loss in nats."""
     return math.exp(min(loss, 700))  # beyond 700 it would overflow
+
+
+def direction_name(direction: Direction) -> str:
+    """The name of a direction in reports: en-de."""
+    return "-".join(direction)

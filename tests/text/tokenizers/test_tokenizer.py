@@ -319,7 +319,7 @@ def test_a_list_of_words_that_is_hostile(data: bytes, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format_version": 5}, "format_version 5"),
+        ({"format_version": 6}, "format_version 6"),
         ({"format_version": None}, "format_version None"),
         ({"format_version": True}, "format_version True"),
         ({"config": {"kind": "syllables"}}, "syllables"),

@@ -192,3 +192,34 @@ def test_lessons_go_with_their_rows(texts: tuple[TokenisedCorpus, TokenisedCorpu
             (number,) = lessons[row]
             text = main if number < 1000 else general
             np.testing.assert_array_equal(source[row], text.source[int(number) % 1000])
+
+
+def test_marks_before_sources_and_targets_and_swapped_pairs(
+    texts: tuple[TokenisedCorpus, TokenisedCorpus],
+) -> None:
+    main, general = texts
+    mixture = Mixture(
+        [
+            Weighted(main, len(main), "main", marks=(7, 8), start=(9,)),
+            Weighted(general, len(general), "general", marks=(5,), swapped=True),
+        ]
+    )
+    source, target = mixture.epoch(0, seed=1)
+    first, last = 0, len(main)
+    assert source[first].tolist() == [7, 8, *main.source[0].tolist()]
+    assert target[first].tolist() == [9, *main.target[0].tolist()]
+    assert source[last].tolist() == [5, *general.target[0].tolist()]
+    assert target[last].tolist() == general.source[0].tolist()
+    assert source.lengths.tolist() == [len(source[row]) for row in range(len(mixture))]
+    assert target.lengths_of(np.array([first, last])).tolist() == [len(target[first]), len(target[last])]
+    assert mixture.report.splitlines() == [f"main: {main.report}"]
+    found = mixture.in_targets(TOKENIZER.target_size)
+    assert {9, TOKENIZER.end_id, *main.target[0].tolist(), *general.source[0].tolist()} <= {
+        *np.flatnonzero(found).tolist()
+    }
+    plain = Mixture([Weighted(main, len(main)), Weighted(general, len(general))])
+    others = [
+        Mixture([Weighted(main, len(main), **more), Weighted(general, len(general))])  # type: ignore[arg-type]
+        for more in ({"marks": (7,)}, {"start": (7,)}, {"swapped": True})
+    ]
+    assert len({one.fingerprint for one in (plain, mixture, *others)}) == 5

@@ -38,7 +38,7 @@ def test_the_search_is_greedy_or_that_of_the_model(greedy: bool, bundle: Bundle)
         Translator.of(bundle), PAIRS, metrics=("bleu", "chrf"), bootstrap=0, beam=5 if greedy else 1
     )
 
-    scored = translate_and_score(bundle, PAIRS, seed=1, greedy=greedy)
+    scored = translate_and_score(bundle, {("en", "de"): PAIRS}, seed=1, greedy=greedy)
 
     assert scored.chrf == wanted.scores.chrf.value != other.scores.chrf.value
     assert scored.search == ("greedy" if greedy else "beam 5, length penalty 1")
@@ -50,5 +50,5 @@ def test_a_beam_of_one_is_called_greedy(bundle: Bundle) -> None:
     one = replace(bundle, generation=Beam(size=1))
 
     assert search_name(one.generation) == "greedy"
-    assert translate_and_score(one, PAIRS, seed=1, greedy=False).search == "greedy"
+    assert translate_and_score(one, {("en", "de"): PAIRS}, seed=1, greedy=False).search == "greedy"
     assert search_name(Beam(size=4, length_penalty=0.6)) == "beam 4, length penalty 0.6"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -17,6 +17,7 @@ from dragoman.models.folder.weights import read_weights, weights_of
 from dragoman.models.lora import add_lora
 from dragoman.training.checkpoints import whole as checkpoint
 from dragoman.training.checkpoints.progress import Progress
+from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.step.ema import MovingAverage, decay_of
 from dragoman.training.step.optimizer import optimizers
 from dragoman.training.step.update import Learner
@@ -102,7 +103,7 @@ def test_it_is_validated_saved_and_kept(corpora: Corpora, tmp_path: Path) -> Non
         assert corpora[1] is not None
         examiner = Examiner(
             learner=Learner(other, config(), ALONE),
-            valid=corpora[1],
+            valid={("aa", "bb"): cast(TokenisedCorpus, corpora[1])},
             translate=None,
         )
         assert candidate.loss == pytest.approx(examiner.loss_of(corpora[1]), rel=1e-5)

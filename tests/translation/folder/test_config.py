@@ -60,6 +60,7 @@ NEWER_MODEL = {
     "norm": "pre",
     "norm_epsilon": 1e-6,
     "final_norm": False,
+    "embedding_norm": True,
     "embedding_scale": False,
     "norm_kind": "rms",
     "kv_heads": 1,

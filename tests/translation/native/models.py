@@ -18,8 +18,8 @@ from dragoman.translation.search.engine import Engine, Hypothesis, Request
 
 VOCAB = 61
 POSITIONS = (
-    "sinusoidal", "sinusoidal-halves", "sinusoidal-t2t", "learned", "index", "fraction", "none", "relative",
-    "t5", "alibi", "rotary",
+    "sinusoidal", "sinusoidal-halves", "sinusoidal-t2t", "learned", "learned-apart", "index", "fraction",
+    "none", "relative", "t5", "alibi", "rotary",
 )  # fmt: skip
 
 

@@ -53,6 +53,8 @@ SHAPES: dict[str, dict[str, Any]] = {
     **{f"ssru-{positions}": {"positions": positions, "ssru": True} for positions in ("sinusoidal", "t5")},
     **{activation: {"activation": activation} for activation in ("gelu", "quick-gelu", "swish", "swiglu")},
     "pre": {"norm": "pre"},
+    "embedding-norm": {"embedding_norm": True, "norm": "pre", "positions": "learned-apart"},
+    "odd-embedding-norm": {"embedding_norm": True, "norm_kind": "rms", "d_model": 21, "heads": 3},
     "pre-without-final": {"norm": "pre", "final_norm": False},
     "ssru-pre": {"norm": "pre", "norm_kind": "rms", "ssru": True, "kv_heads": 1},
     "window": {"window": 4},

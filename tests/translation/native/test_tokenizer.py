@@ -19,6 +19,7 @@ from tests.text.sentences import DELICATE
 from tests.translation.native.page import Tokenizer
 
 from dragoman.text.tokenizers import subwords
+from dragoman.text.tokenizers.extend import appended, new_pieces
 from dragoman.text.tokenizers.ids import Specials
 from dragoman.text.tokenizers.mapped import Mapped
 from dragoman.text.toy.corpus import pairs
@@ -195,6 +196,24 @@ def test_tokens_behind_marks_end_where_they_do_in_python(kind: Any) -> None:
             assert "".join(surfaces) == start + line
             ends = [len(part.encode()) for part in accumulate(surfaces)]
             assert ours.tokens((start + line).encode())[1] == ends
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_ids_of_an_extended_vocabulary(kind: Any) -> None:
+    new = ["Пекарят продава хляб.", "Вечер пекарят свири.", "Pekař prodává chléb."] * 2
+    old = subwords.train(SENTENCES, kind, vocab_size=600, byte_fallback=True, character_coverage=1.0)
+    python = appended(old, new_pieces(old, new, 60), ["bg", "cs"])
+    ours = Tokenizer(kind, python.to_bytes())
+    assert len(ours) == len(python) == len(old) + 62
+    lines = [
+        *new,
+        *SENTENCES[:50],
+        *mixed(100),
+        *(f">>{one}<< {line}" for one in ("bg", "cs", "fra") for line in new),
+    ]
+    for line, ids in zip(lines, python.encode(lines), strict=True):
+        assert ours.encode(line) == ids, line[:200]
+        assert ours.decode(ids) == python.decode(ids), line[:200]
 
 
 def mapped(pieces: list[str] | None = None) -> Mapped:

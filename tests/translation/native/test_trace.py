@@ -37,6 +37,7 @@ SHAPES: dict[str, Any] = {
         for kind in ("relative", "t5", "rotary")
     },
     "window": shape(window=4),
+    "norm of embeddings": shape(embedding_norm=True, positions="learned-apart"),
     "RMSNorm, shared heads": shape(norm="pre", norm_kind="rms", activation="swiglu", kv_heads=2),
     "shared heads, rotary": shape(kv_heads=1, positions="rotary"),
     "shared heads, relative": shape(kv_heads=2, positions="relative"),
@@ -90,7 +91,8 @@ def expected(model: Any) -> dict[str, Array]:
         arrays[f"{side}.embedding"], arrays[f"{side}.input"] = arguments[0][0], out[0]
 
     def hooks() -> Iterable[Any]:
-        yield model.positions.register_forward_hook(positions)
+        for place in {model.positions, model.target_positions}:
+            yield place.register_forward_hook(positions)
         for name, module in model.named_modules():
             yield module.register_forward_hook(output(name))
             if name.endswith("attention.output"):

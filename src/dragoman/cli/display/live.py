@@ -21,6 +21,7 @@ from dragoman.cli.display.plain import (
     Display,
     Plain,
     clip,
+    direction_rows,
     facts,
     finished,
     harmless,
@@ -89,6 +90,8 @@ class Live(Display):
         for part in validation_parts(event, brief=self.console.width < 96):
             heading.append(" · ", "dim").append(part, "green" if part == "best so far" else "")
         table = _grid()
+        for row in direction_rows(event):
+            table.add_row(Text(""), _line(row))
         for sample in event.samples[: self.samples]:
             for label, text, equal in sample_lines(sample):
                 line = _line(text, wrap=self.wrap, style="bold" if label == "translation" else "dim")

@@ -14,7 +14,7 @@ from typing import IO, Concatenate, ParamSpec, Self, TypeVar, cast
 from rich.cells import cell_len, set_cell_size
 
 from dragoman.base.progress import clock_time, number
-from dragoman.base.tables import count
+from dragoman.base.tables import aligned, count
 from dragoman.text.clean import clean
 from dragoman.training.events import Finished, Quiet, Report, SampleTranslation, Started, Validation
 
@@ -106,6 +106,8 @@ class Plain(Display):
     @harmless
     def on_validation(self, event: Validation) -> None:
         self._write(f"validation at {event.step:,}: " + "  ".join(validation_parts(event)))
+        for line in direction_rows(event):
+            self._write(f"  {line}")
         for sample in event.samples[: self.samples]:
             for label, text, equal in sample_lines(sample):
                 self._write(f"  {label:<11}  {text}{'  (= reference)' if equal else ''}")
@@ -187,6 +189,16 @@ def validation_parts(validation: Validation, *, brief: bool = False) -> Iterable
             yield f"{label} {value:.1f}" + (f" ({search})" if label == "BLEU" and search != "greedy" else "")
     if validation.best:
         yield "best so far"
+
+
+def direction_rows(validation: Validation) -> list[str]:
+    """The scores of each direction of a model of several, as a table."""
+    labels = {"loss": "loss", "bleu": "BLEU", "chrf": "chrF"}
+    rows = [
+        [name, *(f"{label} {scores[key]:.{3 if key == 'loss' else 1}f}" for key, label in labels.items())]
+        for name, scores in validation.directions.items()
+    ]
+    return aligned(rows) if rows else []
 
 
 def sample_lines(sample: SampleTranslation) -> Iterable[tuple[str, str, bool]]:

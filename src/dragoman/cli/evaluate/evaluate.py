@@ -13,14 +13,23 @@ from dragoman.base.errors import ConfigError, DataError, QualityError
 from dragoman.base.languages import closest
 from dragoman.base.tables import count
 from dragoman.cli.evaluate import score as scoring
+from dragoman.cli.evaluate.directions import evaluate_directions
 from dragoman.cli.input import keep_apart
-from dragoman.cli.models import Guides, Loading, files_of_models, leakage_of, models_and_text
+from dragoman.cli.models import (
+    Guides,
+    Loading,
+    files_of_models,
+    languages_for,
+    leakage_of,
+    models_and_text,
+)
 from dragoman.cli.options import Bootstrap, Data, Flag, Flags, Json, Lowercase, Model, Quiet, Recipe, TestName
 from dragoman.cli.outcome import to_json, waiting, warn
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
     from dragoman.evaluation.evaluate import Evaluation
+    from dragoman.training.runs.recipe import Recipe as Recipe_
     from dragoman.translation.folder.config import FolderConfig
     from dragoman.translation.native.choice import DType
     from dragoman.translation.translator import Translator
@@ -45,7 +54,7 @@ def evaluate(
     decoding: Annotated[
         Decoding,
         Flags(
-            *("beam", "length_penalty", "stop", "shortlist", "to", "quality", "mbr", "candidates"),
+            *("beam", "length_penalty", "stop", "shortlist", "source", "to", "quality", "mbr", "candidates"),
             "batch_tokens",
             section="Search",
         ),
@@ -108,6 +117,14 @@ def evaluate(
     dtypes = _dtypes(dtype, alone=against is not None)
     models, text = models_and_text(model, text)
     loading.check(models)
+    if not text and (several := _recipe_of_several(recipe)) is not None:
+        for flag, given in (("--against", against), ("--output", output), ("--risk", risk or None)):
+            if given is not None:
+                raise ConfigError(f"{flag} with a recipe of several pairs", hint="name the files of one pair")
+        translator = guides.guide(replace(loading, dtype=_dtypes(dtype, alone=True)[0]).load(models), None)
+        bleu = evaluate_directions(translator, several, data, decoding, as_json=as_json, quiet=quiet)
+        _check_least(str(model), bleu, min_bleu)
+        return
     names = _names(text, recipe, data)
     adapter = loading.adapter
     folders = files_of_models([*models, guides.reverse, adapter, against])
@@ -121,7 +138,11 @@ def evaluate(
         raise ConfigError(f"{against}: compared with itself", hint="name another model, or its translations")
     about = read_config(model_folder(model))
     # The model's languages say which key of a JSONL file is the source.
-    corpus = open_corpus(names, languages=(about.source_language, decoding.to or about.target_language))
+    corpus = open_corpus(names, languages=languages_for(about, decoding))
+    if about.directions:
+        # The names of the files say which of its pairs this is.
+        source, to = decoding.source or corpus.source_language, decoding.to or corpus.target_language
+        decoding = replace(decoding, source=source, to=to)
     if risk:
         _check_risk(models, about, decoding.to, dtypes, adapter)
     keep_freed_memory()
@@ -210,11 +231,20 @@ def evaluate(
         print(scoring.to_text(results))
         if report:
             print(f"\n{report.to_text()}")
-    bleu = scoring.bleu_of(results, name)
-    if min_bleu is not None and bleu < min_bleu:
-        raise QualityError(
-            f"{whole}: BLEU {bleu:.2f} is below {min_bleu:g}", hint="--min-bleu sets this limit"
-        )
+    _check_least(whole, scoring.bleu_of(results, name), min_bleu)
+
+
+def _check_least(name: str, bleu: float, least: float | None) -> None:
+    if least is not None and bleu < least:
+        raise QualityError(f"{name}: BLEU {bleu:.2f} is below {least:g}", hint="--min-bleu sets this limit")
+
+
+def _recipe_of_several(path: Path | None) -> Recipe_ | None:
+    """The recipe, if it names the test text of several pairs."""
+    from dragoman.training.runs.recipe import resolve
+
+    recipe = None if path is None else resolve(recipe=path)
+    return recipe if recipe is not None and any(one.test for one in recipe.data.corpora) else None
 
 
 def _check_risk(

@@ -33,7 +33,9 @@ def align(
     text: TextAndTranslation,
     *,
     output: OutputFile = None,
-    decoding: Annotated[Decoding, Flags("to", attention=Flag(_ATTENTION), batch_tokens=Flag(default=2048))],
+    decoding: Annotated[
+        Decoding, Flags("source", "to", attention=Flag(_ATTENTION), batch_tokens=Flag(default=2048))
+    ],
     gold: Annotated[
         Path | None,
         Flag(
@@ -60,7 +62,7 @@ def align(
     from dragoman.text.corpora.lines import open_text
 
     keep_apart(output, [*text, gold, *files_of_models([model])])
-    translator, corpus = model_and_pairs(model, text, decoding.to, dtype)
+    translator, corpus = model_and_pairs(model, text, decoding, dtype)
     golds = (
         None if gold is None else [_gold(line, f"{gold}:{n}") for n, line in enumerate(open_text(gold), 1)]
     )
@@ -100,7 +102,12 @@ def _gold(line: str, where: str) -> Gold:
 def _alignments(translator: Translator, corpus: Corpus, decoding: Decoding) -> Iterator[Alignment]:
     for sources, targets in _sides(corpus, _TOGETHER):
         yield from translator.align(
-            sources, targets, to=decoding.to, attention=decoding.attention, batch_tokens=decoding.batch_tokens
+            sources,
+            targets,
+            source=decoding.source,
+            to=decoding.to,
+            attention=decoding.attention,
+            batch_tokens=decoding.batch_tokens,
         )
 
 
@@ -109,7 +116,7 @@ def risk(
     text: TextAndTranslation,
     *,
     output: OutputFile = None,
-    decoding: Annotated[Decoding, Flags("to", batch_tokens=Flag(default=2048))],
+    decoding: Annotated[Decoding, Flags("source", "to", batch_tokens=Flag(default=2048))],
     dtype: NumberType = None,
     quiet: Quiet = False,
 ) -> None:
@@ -122,7 +129,7 @@ def risk(
       dragoman risk runs/en-de test.en test.de -o test.risk.jsonl
     """
     keep_apart(output, [*text, *files_of_models([model])])
-    translator, corpus = model_and_pairs(model, text, decoding.to, dtype)
+    translator, corpus = model_and_pairs(model, text, decoding, dtype)
     if not quiet:
         warn_if_uncalibrated(translator, decoding.to)
     with opened_output(output) as out, waiting("scoring", shown=not quiet and output is not None) as say:
@@ -134,7 +141,13 @@ def risk(
 
 def _rows(translator: Translator, corpus: Corpus, decoding: Decoding) -> Iterator[dict[str, Any]]:
     for sources, targets in _sides(corpus, _JUDGED):
-        found = translator.risk(sources, targets, to=decoding.to, batch_tokens=decoding.batch_tokens)
+        found = translator.risk(
+            sources,
+            targets,
+            source=decoding.source,
+            to=decoding.to,
+            batch_tokens=decoding.batch_tokens,
+        )
         for source, target, one in zip(sources, targets, found, strict=True):
             yield {"source": source, "text": target, "risk": one.to_table()}
 

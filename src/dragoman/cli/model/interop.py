@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _COSTLY = 0.3  # BLEU
+_LISTED = 20  # languages; more have no place in a line
 
 
 def import_model(
@@ -43,7 +44,7 @@ def import_model(
     no_verify: NoVerify = False,
     quiet: Quiet = False,
 ) -> None:
-    """Import a model: Hugging Face's Marian models, such as OPUS-MT, Marian's own, and Firefox's.
+    """Import a model: OPUS-MT, M2M-100, NLLB-200 and mBART-50 of Hugging Face, Marian's and Firefox's.
 
     Both programs translate the same lines, if the other one is installed, and the folder is written only if
     they agree. Nothing in the source is executed.
@@ -71,7 +72,8 @@ def import_model(
     if quiet:
         return
     languages = done.bundle.tokenizer.languages
-    target = f"{', '.join(languages)} (choose with --to)" if languages else done.bundle.target_language
+    listed = ", ".join(languages) if len(languages) <= _LISTED else f"{len(languages)} languages"
+    target = f"{listed} (choose with --to)" if languages else done.bundle.target_language
     print(f"{output}: translates from {done.bundle.source_language} to {target}", file=sys.stderr)
     if "und" in (done.bundle.source_language, done.bundle.target_language):
         warn("the model does not name its languages: --source-language and --target-language do")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,10 +12,11 @@ import typer
 
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.tables import aligned, count
-from dragoman.cli.models import leakage_of
-from dragoman.cli.options import Commands, Flag, Json, Model, NewFolder, Quiet, WholeModel
+from dragoman.cli.models import languages_for, leakage_of
+from dragoman.cli.options import Commands, Flag, Flags, Json, Model, NewFolder, Quiet, WholeModel
 from dragoman.cli.outcome import tell, to_json, waiting, warn
 from dragoman.text.clean import clean
+from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
     from dragoman.models.folder.difference import FolderDifference
@@ -168,6 +170,53 @@ def model_merge(
     tell(f"wrote {output}", quiet=quiet)
 
 
+@model.command("extend", short_help="Give a model new languages.")
+def model_extend(
+    folder: WholeModel,
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEXT...",
+            help="Text in the new languages, to learn pieces from: files of lines, compressed or not, or -.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    language: Annotated[list[str], Flag("A new language; repeat for several.", metavar="CODE")],
+    pieces: Annotated[
+        int, Flag("Learn at most N new pieces for each vocabulary; 0 adds marks alone.", at_least=0)
+    ] = 2000,
+    output: NewFolder,
+    quiet: Quiet = False,
+) -> None:
+    """Give a model marks and pieces for new languages, in a new folder, as the start of a training.
+
+    The old pieces keep their numbers and the model its translations. New pieces are not predicted before
+    training with --from opens those that its text has. Directions are the old ones until then. A model of one
+    target language gets a mark for it, too. Shortlist and risk model are left out: they are made anew.
+
+    \b
+      dragoman model extend runs/en-de news.cs.gz --language cs -o runs/en-de-cs
+      dragoman model extend runs/en-de --language en --pieces 0 -o runs/two-ways
+    """
+    from dragoman.base.files import check_new
+    from dragoman.text.corpora.lines import open_text
+    from dragoman.translation.folder.config import read_config
+
+    check_new(output)
+    read_config(folder)
+    if pieces and not text:
+        raise ConfigError(
+            "no text to learn pieces from", hint="name files in the new language, or --pieces 0"
+        )
+    files = list(map(open_text, text or []))
+    from dragoman.models.folder.extend import extend_folder
+
+    with waiting("learning", shown=not quiet):
+        added = extend_folder(folder, chain.from_iterable(files), language, output, pieces=pieces)
+    tell(f"wrote {output}: {added}", quiet=quiet)
+
+
 @model.command("shortlist", short_help="Learn which target tokens each source token may need.")
 def model_shortlist(
     folder: WholeModel,
@@ -200,7 +249,7 @@ def model_shortlist(
     from dragoman.translation.folder.shortlist import make_shortlist
 
     about = read_config(folder)
-    corpus = open_corpus(text, languages=(about.source_language, about.target_language))
+    corpus = open_corpus(text, languages=languages_for(about, Decoding()))
     with waiting("reading", shown=not quiet) as progress:
         made = make_shortlist(
             folder, corpus, frequent=frequent, candidates=candidates, most=pairs, progress=progress
@@ -224,10 +273,9 @@ def model_calibrate(
             show_default=False,
         ),
     ],
+    *,
     pairs: Annotated[int, Flag("Use at most N pairs, spread over the text.", at_least=1)] = 2000,
-    to: Annotated[
-        str | None, Flag("Language of the translations, if the model has several.", metavar="LANGUAGE")
-    ] = None,
+    decoding: Annotated[Decoding, Flags("source", "to")],
     quiet: Quiet = False,
 ) -> None:
     """Learn the risk of the model's translations from held-out text, and write it into the model folder.
@@ -245,14 +293,16 @@ def model_calibrate(
     from dragoman.translation.folder.config import RISK, read_config
 
     about = read_config(folder)
-    corpus = open_corpus(text, languages=(about.source_language, to or about.target_language))
+    corpus = open_corpus(text, languages=languages_for(about, decoding))
     from dragoman.evaluation.risk.calibrate import calibrate_folder
 
     lines = [(line.source, line.target) for line in corpus]
     for warning in leakage_of([folder], lines, "held-out"):
         warn(warning)
     with waiting("translating", shown=not quiet) as progress:
-        report = calibrate_folder(folder, lines, to=to, most=pairs, progress=progress)
+        report = calibrate_folder(
+            folder, lines, source=decoding.source, to=decoding.to, most=pairs, progress=progress
+        )
     print(report.to_text())
     tell(f"wrote {folder / RISK}", quiet=quiet)
 

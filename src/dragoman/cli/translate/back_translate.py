@@ -84,7 +84,7 @@ def back_translate(
     decoding: Annotated[
         Decoding,
         Flags(
-            *("beam", "length_penalty", "shortlist", "to", "batch_tokens"),
+            *("beam", "length_penalty", "shortlist", "source", "to", "batch_tokens"),
             section="Search",
             max_source_tokens=Flag(
                 "Leave out lines of more than N tokens.", flag="--max-length", default=256
@@ -117,7 +117,7 @@ def back_translate(
     about = partial(made_from, context.params, models, names, files=("adapter",), apart=apart)
     with writing_to(output, names, about) as writer:
         translator = loading.load(models)
-        _check_languages(translator, decoding.to, names, output)
+        _check_languages(translator, decoding, names, output)
         lines = Input(names, skipped=writer.written.lines)
         if lines.skipped:
             tell(f"{output}: resuming after line {lines.skipped:,}", quiet=quiet)
@@ -184,10 +184,10 @@ def _check_names(names: Sequence[str], output: Path | None) -> None:
 
 
 def _check_languages(
-    translator: Translator, to: str | None, names: Sequence[str], output: Path | None
+    translator: Translator, decoding: Decoding, names: Sequence[str], output: Path | None
 ) -> None:
     """Raise ConfigError if the names of the files contradict the languages of the model."""
-    own, other = translator.source_language, to or translator.target_language
+    own, other = decoding.source or translator.source_language, decoding.to or translator.target_language
     if own == other:
         raise ConfigError(
             f"the model translates from {own} to {other}",

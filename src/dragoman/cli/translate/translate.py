@@ -50,7 +50,7 @@ _INSTEAD = {
     DOCUMENTS: "leave it out, or translate line by line with --format lines",
 }
 SEARCH = Flags(
-    *("beam", "length_penalty", "stop", "shortlist", "to", "quality", "mbr", "candidates"),
+    *("beam", "length_penalty", "stop", "shortlist", "source", "to", "quality", "mbr", "candidates"),
     *("minimum_length", "no_repeat_ngram", "max_extra_tokens", "batch_tokens"),
     section="Search",
 )

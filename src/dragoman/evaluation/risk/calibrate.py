@@ -82,17 +82,18 @@ def calibrate(
     translator: Translator,
     pairs: Iterable[tuple[str, str]],
     *,
+    source: str | None = None,
     to: str | None = None,
     most: int = MOST_PAIRS,
     progress: Progress = lambda text: None,
 ) -> tuple[RiskModel, RiskReport]:
     """Learn from half of the pairs (source, reference) and report on the other half.
 
-    `to` is the target language of a model that has several. At most `most` pairs are used, spread evenly over
-    the text, each source once. Raises DataError for fewer than 200.
+    `source` and `to` are the languages of a model that has several. At most `most` pairs are used, spread
+    evenly over the text, each source once. Raises DataError for fewer than 200.
     """
     held_out = held_out_pairs(pairs, most)
-    examples = examples_of(translator, held_out, Decoding(to=to), most=most, progress=progress)
+    examples = examples_of(translator, held_out, Decoding(source=source, to=to), most=most, progress=progress)
     model = fit_risk(examples.half(0))
     return model, measure_risk(model, examples.half(1))
 
@@ -121,9 +122,9 @@ def examples_of(
     sources, references = [source for source, _ in chosen], [reference for _, reference in chosen]
     progress(f"translating {len(chosen):,} lines")
     own = [one.text for one in translator.translate(sources, decoding, split=False)]
-    to = decoding.to if decoding else None
-    own_code = closest(to, translator.tokenizer.languages) if to else None
-    languages = translator.source_language, own_code or translator.target_language
+    source, to = (decoding.source, decoding.to) if decoding else (None, None)
+    own_code = closest(to, translator.targets) if to else None
+    languages = source or translator.source_language, own_code or translator.target_language
 
     def examples(targets: Sequence[str], what: str) -> list[Example]:
         rows: list[tuple[int, str, FlagKind | None]] = [
@@ -134,7 +135,7 @@ def examples_of(
         while some := rows[len(found) : len(found) + _AT_ONCE]:
             progress(f"scoring {what}: {len(found):,} of {len(rows):,}")
             lines = [sources[line] for line, _, _ in some]
-            evidence = translator.evidence(lines, [text for _, text, _ in some], to=to)
+            evidence = translator.evidence(lines, [text for _, text, _ in some], source=source, to=to)
             found += [
                 Example(line, sources[line], text, one, error)
                 for (line, text, error), one in zip(some, evidence, strict=True)
@@ -273,14 +274,15 @@ def calibrate_folder(
     folder: Path,
     pairs: Iterable[tuple[str, str]],
     *,
+    source: str | None = None,
     to: str | None = None,
     most: int = MOST_PAIRS,
     progress: Progress = lambda text: None,
 ) -> RiskReport:
     """Learn the risk of the model in `folder` from held-out pairs, and write risk.json and the card.
 
-    `to` is the target language of the pairs, for a model that has several. Results for other languages
-    stay. A risk.json that cannot be used is deleted first: with it the model would not be loaded.
+    `source` and `to` are the languages of the pairs, for a model that has several. Results for other target
+    languages stay. A risk.json that cannot be used is deleted first: with it the model would not be loaded.
 
     Raises DataError for fewer than 200 pairs with different sources, ConfigError for a language that the
     model does not have, or a missing one if it has several, ModelError for a damaged folder.
@@ -292,12 +294,12 @@ def calibrate_folder(
     except ModelError:
         (folder / RISK).unlink()
     translator = Translator.load(folder)
-    several = translator.tokenizer.languages
+    several = translator.targets
     if len(several) > 1 and to is None:
         raise ConfigError(
             "no target language", hint=f"choose one with --to: the model has {', '.join(several)}"
         )
-    model, report = calibrate(translator, pairs, to=to, most=most, progress=progress)
+    model, report = calibrate(translator, pairs, source=source, to=to, most=most, progress=progress)
     card = read_card(folder)
     if card is None:
         card = render_card(summary_of(folder))

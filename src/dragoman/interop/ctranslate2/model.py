@@ -68,6 +68,8 @@ def notes(bundle: Bundle) -> list[str]:
         f"A folder of CTranslate2 has no search options: pass beam_size={how.size} and {penalty} there.",
         *(note_of_power(how, "CTranslate2") if how.size > 1 else []),
     ]
+    if bundle.tokenizer.config.target_mark == "target":
+        found.append('There, the mark of the target language is passed as target_prefix=[[">>de<<"], ...].')
     if how.stop != "full" and how.size > 1:
         found.append(f'CTranslate2 ends a beam search as stop = "full" does, not as "{how.stop}".')
     return found
@@ -124,13 +126,16 @@ def _spec(bundle: Bundle) -> Any:
     encoder.embeddings[0].weight = _array(model.source_embedding.weight)
     decoder.embeddings.weight = _array(model.target_embedding.weight)
     _linear(decoder.projection, model.logits.weight, _output_bias(bundle))
-    for stack, layers, norm in (
-        (encoder, model.encoder, model.encoder_norm),
-        (decoder, model.decoder, model.decoder_norm),
+    for side, stack, layers, norm in (
+        ("source", encoder, model.encoder, model.encoder_norm),
+        ("target", decoder, model.decoder, model.decoder_norm),
     ):
+        _, positions, embedding_norm = model.input_of(side)
         stack.scale_embeddings = config.embedding_scale
         if hasattr(stack, "position_encodings"):
-            stack.position_encodings.encodings = _positions(model)
+            stack.position_encodings.encodings = _positions(model, positions)
+        if hasattr(stack, "layernorm_embedding"):
+            _norm(stack.layernorm_embedding, embedding_norm)
         if hasattr(stack, "layer_norm"):
             _norm(stack.layer_norm, norm)
         for place, layer in zip(stack.layer, layers, strict=True):
@@ -143,6 +148,7 @@ def _stacks(config: TransformerConfig) -> tuple[Any, Any]:
     specs = package("ctranslate2.specs")
     options = {
         "pre_norm": config.norm == "pre",
+        "layernorm_embedding": config.embedding_norm,
         "no_final_norm": not config.final_norm,
         "rms_norm": config.norm_kind == "rms",
         "activation": specs.Activation[_ACTIVATIONS[config.activation]],
@@ -198,11 +204,11 @@ def _distances(place: Any, positions: Any) -> None:
         place.relative_attention_max_distance = torch.tensor(positions.FARTHEST, dtype=torch.int32).numpy()
 
 
-def _positions(model: Transformer) -> Any:
+def _positions(model: Transformer, positions: nn.Module) -> Any:
     """The vectors of the first positions, from the model itself: CTranslate2's own sines start at 1."""
     nothing_1TE = torch.zeros(1, _POSITIONS, model.config.d_model, device=model.device)
     with torch.no_grad():
-        return _array(model.positions(nothing_1TE)[0])
+        return _array(positions(nothing_1TE)[0])
 
 
 def _output_bias(bundle: Bundle) -> Tensor:

@@ -1,4 +1,4 @@
-"""Models of Hugging Face's `MarianMTModel`, such as OPUS-MT: in and out.
+"""Models of Hugging Face's `MarianMTModel`, such as OPUS-MT: in and out; M2M-100, NLLB-200, mBART-50: in.
 
 The code of transformers is read, not run: importing and exporting need PyTorch alone. `Program` runs
 transformers, to compare.

@@ -17,12 +17,34 @@ from dragoman.base.errors import ModelError
 V = TypeVar("V", int, float, bool, str)
 
 # The class in transformers of each model_type that is read.
-CLASSES = {"marian": "MarianMTModel", "pegasus": "PegasusForConditionalGeneration"}
+CLASSES = {
+    "marian": "MarianMTModel",
+    "pegasus": "PegasusForConditionalGeneration",
+    "m2m_100": "M2M100ForConditionalGeneration",
+    "mbart": "MBartForConditionalGeneration",
+}
 SEGMENTERS = ("source.spm", "target.spm")
+MULTILINGUAL = ("m2m_100", "mbart")
+SEGMENTER = "sentencepiece.bpe.model"  # of a multilingual model
+
+_REFUSED = {
+    "t5": "T5 (MADLAD-400) has heads of a width of their own, a gated GELU and attention without a scale",
+    "nllb-moe": "NLLB-MoE has mixtures of experts",
+}
+# What config.json may leave out, where it differs from Marian's.
+_IDS = {"pad_token_id": 1, "decoder_start_token_id": 2, "eos_token_id": 2}
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "m2m_100": {
+        **_IDS, "vocab_size": 128112, "activation_function": "relu", "attention_dropout": 0.1,
+        "scale_embedding": True,
+    },
+    "mbart": {**_IDS, "vocab_size": 50265},
+}  # fmt: skip
 
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 _AGAIN = "was it copied whole? download it again"
 _MARIAN = "is this a folder of Hugging Face's Marian?"
+_WANTED = "copy it from the original model: transformers 5 leaves it out when it saves"
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the first that exists is read
 
 
@@ -112,13 +134,18 @@ class Folder:
         config = JsonTable.read(path / "config.json")
         kind = config.get("model_type")
         if not isinstance(kind, str) or kind not in CLASSES:  # before its large files are read
+            why = _REFUSED.get(str(kind), "this reads Marian, M2M-100, NLLB-200 and mBART-50")
             raise ModelError(
-                f"{config.path}: model_type {kind!r}, and this reads only Marian models",
-                hint="choose a model such as Helsinki-NLP/opus-mt-en-de",
+                f"{config.path}: model_type {kind!r} cannot be read: {why}",
+                hint="choose a model such as Helsinki-NLP/opus-mt-en-de or facebook/nllb-200-distilled-600M",
             )
+        many = kind in MULTILINGUAL
+        config = JsonTable(config.path, _DEFAULTS.get(kind, {}) | config.values)
         generation = JsonTable.read_if_any(path / "generation_config.json")
         tokenizer = JsonTable.read_if_any(path / "tokenizer_config.json")
-        vocabulary = JsonTable.read(path / "vocab.json")
+        vocabulary = (
+            JsonTable.read_if_any(path / "vocab.json") if many else JsonTable.read(path / "vocab.json")
+        )
         separate = tokenizer.get("separate_vocabs") is True
         return cls(
             path=path,
@@ -127,7 +154,9 @@ class Folder:
             tokenizer=tokenizer,
             added=JsonTable.read_if_any(path / "added_tokens.json"),
             vocabularies=(vocabulary, JsonTable.read(path / "target_vocab.json") if separate else vocabulary),
-            segmenters=(_read_bytes(path / SEGMENTERS[0]), _read_bytes(path / SEGMENTERS[1])),
+            segmenters=(_read_bytes(path / SEGMENTER, _WANTED),) * 2
+            if many
+            else (_read_bytes(path / SEGMENTERS[0]), _read_bytes(path / SEGMENTERS[1])),
             tensors=_read_tensors(path),
         )
 
@@ -136,11 +165,18 @@ def _are_ids(value: object) -> bool:
     return isinstance(value, list) and all(type(token) is int for token in value)
 
 
-def _read_bytes(path: Path) -> bytes:
+def text_of_token(token: object) -> str | None:
+    """Return the text of a token, which may be a table with its `content`."""
+    if isinstance(token, dict):
+        token = token.get("content")
+    return token if isinstance(token, str) else None
+
+
+def _read_bytes(path: Path, hint: str = _MARIAN) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError as error:
-        raise ModelError(f"{path}: missing", hint=_MARIAN) from error
+        raise ModelError(f"{path}: missing", hint=hint) from error
     except OSError as error:
         raise ModelError(f"{path}: cannot be read ({error.strerror or error})", hint=_AGAIN) from error
 

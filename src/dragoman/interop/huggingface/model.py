@@ -1,8 +1,10 @@
-"""Read and write a folder of `MarianMTModel`: weights by a table of names, settings, tokenizer.
+"""Read a folder of `MarianMTModel` or of its relatives, or write one: weights by names, settings, tokenizer.
 
 MarianMTModel is the paper's Transformer, post-norm, with biases in attention and output. Its positions have
 all sines before all cosines. PegasusForConditionalGeneration is the same network, pre-norm, with one
 vocabulary. (transformers, models/marian/modeling_marian.py and models/pegasus/modeling_pegasus.py)
+M2M100ForConditionalGeneration, which NLLB-200 uses too, and MBartForConditionalGeneration have it with other
+positions; they are read only.
 
 T positions, E model width.
 """
@@ -20,7 +22,8 @@ from torch import Tensor
 
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import write_whole
-from dragoman.interop.huggingface.files import Folder
+from dragoman.interop.huggingface.files import MULTILINGUAL, Folder
+from dragoman.interop.huggingface.multilingual import with_vocabulary
 from dragoman.interop.huggingface.settings import (
     VocabularySettings,
     beam_of,
@@ -39,7 +42,7 @@ from dragoman.interop.name_table import NameTable, Row, Shape, linear, model_of,
 from dragoman.interop.verify import addresses
 from dragoman.models.folder.bundle import Bundle
 from dragoman.models.folder.weights import weights_of, write_weights
-from dragoman.models.layers.positions import sinusoidal
+from dragoman.models.layers.positions import LearnedPositions, sinusoidal
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.shapes import Tie, TransformerConfig
 
@@ -49,8 +52,10 @@ _SHARED = "model.shared.weight"
 _SOURCE, _TARGET = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"
 _OUTPUT, _BIAS = "lm_head.weight", "final_logits_bias"
 _EMBEDDINGS = (_SHARED, _SOURCE, _TARGET, _OUTPUT)
+_FIRST_POSITION = 2  # of fairseq's tables of positions: the row after that of padding
 _PROJECTIONS = ("q_proj", "k_proj", "v_proj", "out_proj")
 _POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
+_SINUSOIDS = tuple(f"{name}s" for name in _POSITIONS)  # of M2M-100, in early files
 
 # A key of config.json, unknown to transformers: the order that the columns of our weights had.
 _ORDER = "dragoman_positions"
@@ -64,8 +69,10 @@ def read(folder: Path) -> Bundle:
     """
     files = Folder.read(Path(folder))
     settings = VocabularySettings.of(files)
+    if many := files.config.get("model_type") in MULTILINGUAL:
+        files = with_vocabulary(files, settings.sizes[0])
     tokenizer = read_tokenizer(files, settings.ids, settings.sizes)
-    source_language, target_language = read_languages(files)
+    source_language, target_language = ("mul", "mul") if many else read_languages(files)
     return Bundle(
         model=_model(files, settings),
         tokenizer=tokenizer,
@@ -77,7 +84,7 @@ def read(folder: Path) -> Bundle:
 
 def _model(files: Folder, settings: VocabularySettings) -> AnySeq2Seq:
     """Return the model with its weights. Raises ModelError if they do not fit the settings."""
-    tensors, config = files.tensors, files.config
+    tensors, config = _with_positions(files), files.config
     names = _Embeddings.in_file(settings.tied, tensors)
     shape = shape_of(
         config,
@@ -86,7 +93,8 @@ def _model(files: Folder, settings: VocabularySettings) -> AnySeq2Seq:
         attention_bias=_is_biased(tensors, *(f".{each}.bias" for each in _PROJECTIONS)),
         output_bias=_is_biased(tensors, _BIAS),
     )
-    _check_positions(tensors, shape.d_model, files.path)
+    if shape.positions == "sinusoidal-halves":
+        _check_positions(tensors, shape.d_model, files.path)
     shapes = shapes_of(shape, len(tensors), str(config.path))
     weights = _table(shape, names).to_ours(tensors, shapes, str(files.path))
     if config.get(_ORDER) == "sinusoidal":
@@ -193,8 +201,14 @@ def _table(shape: TransformerConfig, names: _Embeddings) -> NameTable:
         rows.append(Row("logits.weight", (names.output,)))
     if shape.output_bias:
         rows.append(Row("logits.bias", (_BIAS,), layout="row"))
-    for side in ("encoder", "decoder") if shape.norm == "pre" else ():
+    if shape.positions in ("learned", "learned-apart"):
+        rows.append(Row("positions.table.weight", _POSITIONS[:1]))
+    if shape.positions == "learned-apart":
+        rows.append(Row("target_positions.table.weight", _POSITIONS[1:]))
+    for side, ours in (("encoder", "source"), ("decoder", "target")) if shape.norm == "pre" else ():
         rows += linear(f"{side}_norm", f"model.{side}.layer_norm")
+        if shape.embedding_norm:
+            rows += linear(f"{ours}_embedding_norm", f"model.{side}.layernorm_embedding")
     zeros: dict[str, Shape] = {} if shape.output_bias else {_BIAS: (1, shape.target_vocab)}
     for side, layers in (("encoder", shape.encoder_layers), ("decoder", shape.decoder_layers)):
         parts = {"attention": "self_attn"}
@@ -211,7 +225,7 @@ def _table(shape: TransformerConfig, names: _Embeddings) -> NameTable:
             rows += linear(f"{ours}.feed_forward.outer", f"{theirs}.fc2")
             rows += linear(f"{ours}.feed_forward_residual.norm", f"{theirs}.final_layer_norm")
     used = {name for row in rows for name in row.theirs}
-    skipped = {*_EMBEDDINGS, *_POSITIONS, *zeros} - used
+    skipped = {*_EMBEDDINGS, *_POSITIONS, *_SINUSOIDS, *zeros} - used
     return NameTable(rows=rows, zeros=zeros, ignored=skipped.__contains__)
 
 
@@ -228,6 +242,26 @@ def _attention(ours: str, theirs: str, *, bias: bool) -> list[Row]:
 def _is_biased(tensors: Mapping[str, Tensor], *ends: str) -> bool:
     """Whether a tensor with one of these ends of names has anything but zeros. A bias of zeros is no bias."""
     return any(bool(tensor.count_nonzero()) for name, tensor in tensors.items() if name.endswith(ends))
+
+
+def _with_positions(files: Folder) -> dict[str, Tensor]:
+    """The tensors with the tables of positions that a `LearnedPositions` holds, of a multilingual model.
+
+    Position 0 has the third row of their tables. M2M-100 computes its sinusoids.
+    """
+    kind, tensors, most = files.config.get("model_type"), dict(files.tensors), LearnedPositions.LONGEST
+    for name in _POSITIONS:
+        if kind == "m2m_100":
+            width = files.config.typed("d_model", 1024)
+            tensors[name] = sinusoidal(most, width, "sinusoidal-t2t", start=_FIRST_POSITION)
+        elif (
+            kind == "mbart"
+            and (table_TE := tensors.get(name)) is not None
+            and len(table_TE) > _FIRST_POSITION
+        ):
+            rows_T = torch.arange(_FIRST_POSITION, _FIRST_POSITION + most).clamp(max=len(table_TE) - 1)
+            tensors[name] = table_TE[rows_T]
+    return tensors
 
 
 def _check_positions(tensors: Mapping[str, Tensor], width: int, folder: Path) -> None:

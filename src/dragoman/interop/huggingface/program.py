@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from dragoman.base.errors import DragomanError
+from dragoman.base.languages import closest
 from dragoman.interop import verify as comparing
-from dragoman.interop.huggingface.files import CLASSES, JsonTable
+from dragoman.interop.huggingface.files import CLASSES, MULTILINGUAL, JsonTable
 from dragoman.interop.verify import Agreement
 from dragoman.models.folder.bundle import Bundle
 from dragoman.models.layers.positions import sinusoidal
@@ -26,13 +27,15 @@ _ROWS = 32  # sentences in a batch
 
 
 class Transformers:
-    """The program transformers: `MarianMTModel` (pre-norm: Pegasus) and `MarianTokenizer`, in float32.
+    """The program transformers: the class of the model and its tokenizer, in float32.
 
     It implements `dragoman.interop.verify.Program`. Padding and start are never generated, as here.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Raises DragomanError if transformers is not installed or cannot load the folder."""
+    def __init__(self, folder: Path, *, start: Tokens = ()) -> None:
+        """Every translation begins with `start`, the mark of a language, if given.
+
+        Raises DragomanError if transformers is not installed or cannot load the folder."""
         try:
             self._transformers: Any = import_module("transformers")
         except ImportError as error:
@@ -43,9 +46,13 @@ class Transformers:
         self.name = f"transformers {self._transformers.__version__}"
         with _quiet(self._transformers):
             try:
-                self.tokenizer = self._transformers.MarianTokenizer.from_pretrained(folder)
-                name = CLASSES[JsonTable.read(folder / "config.json").get("model_type")]
-                model = getattr(self._transformers, name).from_pretrained(folder, dtype=torch.float32)
+                kind = JsonTable.read(folder / "config.json").get("model_type")
+                self._many, self._forced = kind in MULTILINGUAL, (*start, None)[0]
+                reader = "AutoTokenizer" if self._many else "MarianTokenizer"
+                self.tokenizer = getattr(self._transformers, reader).from_pretrained(folder)
+                model = getattr(self._transformers, CLASSES[kind]).from_pretrained(
+                    folder, dtype=torch.float32
+                )
             except Exception as error:  # a foreign loader may raise anything for a file that it refuses
                 raise DragomanError(
                     f"{folder}: {self.name} cannot load it: {error}", hint="--no-verify skips the comparison"
@@ -61,7 +68,16 @@ class Transformers:
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """The source ids of each line, without the end."""
+        if self._many:
+            return list(map(self._encode_marked, lines))
         return [ids[:-1] for ids in self.tokenizer(list(lines))["input_ids"]] if lines else []
+
+    def _encode_marked(self, line: str) -> list[int]:
+        mark, _, text = line.partition("<<")
+        if not line.startswith(">>"):
+            return list(self.tokenizer(line, add_special_tokens=False)["input_ids"])
+        self.tokenizer.src_lang = mark.removeprefix(">>")
+        return list(self.tokenizer(text.removeprefix(" "))["input_ids"][:-1])
 
     def decode(self, targets: Sequence[Tokens]) -> list[str]:
         """The text of each list of target ids, as transformers' translation pipeline gave it."""
@@ -96,6 +112,7 @@ class Transformers:
             pad_token_id=self._pad,
             eos_token_id=self._end,
             decoder_start_token_id=self._start,
+            forced_bos_token_id=self._forced,
             forced_eos_token_id=self._end,
             bad_words_ids=[[token] for token in self._never] or None,
             renormalize_logits=self._renormalize,
@@ -143,6 +160,8 @@ class Transformers:
 
     def _lengthen_positions(self, count: int) -> None:
         """Continue the tables of sinusoids, because transformers fails on a text longer than they are."""
+        if self._many:
+            return
         for part in (self.model.model.encoder, self.model.model.decoder):
             table = part.embed_positions
             known, width = table.weight.shape
@@ -163,8 +182,13 @@ class Transformers:
 
 
 def verify(bundle: Bundle, folder: Path, lines: Sequence[str]) -> Agreement:
-    """Compare the model with the folder in transformers. Raises DragomanError if they disagree."""
-    return comparing.verify(bundle, Transformers(folder), lines)
+    """Compare the model with the folder in transformers. Raises DragomanError if they disagree.
+
+    A model that is told the target language translates to German, or to the first that it has.
+    """
+    languages = bundle.tokenizer.languages
+    start = bundle.tokenizer.target_start(closest("de", languages) or languages[0]) if languages else ()
+    return comparing.verify(bundle, Transformers(folder, start=start), lines, start=start)
 
 
 @contextmanager

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.base.errors import ConfigError, ModelError
-from dragoman.interop.huggingface.files import CLASSES, Folder, JsonTable
+from dragoman.interop.huggingface.files import CLASSES, MULTILINGUAL, Folder, JsonTable
 from dragoman.interop.penalty import note_of_power, power_of
 from dragoman.models.folder.bundle import Bundle
-from dragoman.models.shapes import Norm, Tie, TransformerConfig
+from dragoman.models.shapes import AnyPositions, Norm, Tie, TransformerConfig
 from dragoman.translation.search.options import Beam
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,8 @@ _EQUAL: dict[str, tuple[str, Any]] = {
     "activation_dropout": ("activation_dropout", 0.0),
     "scale_embedding": ("embedding_scale", False),
 }
-_NORMS: dict[str, Norm] = {"marian": "post", "pegasus": "pre"}  # where a model_type normalises
+_NORMS: dict[str, Norm] = {"marian": "post", "pegasus": "pre", "m2m_100": "pre", "mbart": "pre"}
+_POSITIONS: dict[str, AnyPositions] = {"m2m_100": "learned", "mbart": "learned-apart"}
 # Options of early configurations that change the network. transformers 5 ignores them.
 _FIXED = {
     "normalize_before": False,
@@ -112,8 +113,9 @@ def shape_of(
 ) -> TransformerConfig:
     """Return the shape of the model. Raises ModelError for options that our Transformer lacks."""
     get, where = config.typed, config.path
+    kind = get("model_type", "")
     for name, value in _FIXED.items():
-        if get(name, value) != value:
+        if kind not in MULTILINGUAL and get(name, value) != value:
             raise ModelError(
                 f"{where}: {name} = {config.get(name)}, which transformers 5 ignores and Marian never has",
                 hint="this model is of another architecture",
@@ -137,8 +139,9 @@ def shape_of(
             source_vocab=settings.sizes[0],
             target_vocab=settings.sizes[1],
             activation=_ACTIVATIONS[activation],  # type: ignore[arg-type]
-            norm=_NORMS[config.get("model_type")],
-            positions="sinusoidal-halves",
+            norm=_NORMS[kind],
+            positions=_POSITIONS.get(kind, "sinusoidal-halves"),
+            embedding_norm=kind == "mbart",
             norm_epsilon=NORM_EPSILON,
             tie=tie,
             attention_bias=attention_bias,
@@ -250,6 +253,7 @@ def shape_faults(shape: TransformerConfig) -> list[str]:
     faults = {
         f'model.norm = "pre" with model.tie = "{shape.tie}"': shape.norm == "pre" and shape.tie != "all",
         "model.final_norm = false": not shape.final_norm,
+        "model.embedding_norm = true": shape.embedding_norm,
         f'model.positions = "{shape.positions}"': shape.positions not in ("sinusoidal", "sinusoidal-halves"),
         f"model.window = {shape.window}": shape.window is not None,
         f'model.activation = "{shape.activation}"': shape.activation not in _EXPORTED,

@@ -20,7 +20,7 @@ from typing import Any, get_args
 
 from dragoman.base.errors import ModelError
 from dragoman.base.files import write_whole
-from dragoman.interop.huggingface.files import SEGMENTERS, Folder, JsonTable
+from dragoman.interop.huggingface.files import SEGMENTER, SEGMENTERS, Folder, JsonTable, text_of_token
 from dragoman.interop.pieces import sentencepiece_model
 from dragoman.text.tokenizers.ids import Specials
 from dragoman.text.tokenizers.mapped import Mapped
@@ -53,15 +53,26 @@ def read_tokenizer(folder: Folder, ids: Mapping[str, int], sizes: tuple[int, int
         log.warning("%s: added tokens are not kept and are read as text: %s", folder.path, ", ".join(added))
     specials = Specials(pad=ids["pad_id"], start=ids["start_id"], end=end, unknown=unknown)
     sides = []
-    for vocabulary, size, name, model in zip(
-        folder.vocabularies, sizes, SEGMENTERS, folder.segmenters, strict=True
+    shared = folder.segmenters[0] is folder.segmenters[1]  # of a multilingual model
+    names = (SEGMENTER,) if shared else SEGMENTERS
+    for name, vocabulary, size, model in zip(
+        names, folder.vocabularies, sizes, folder.segmenters, strict=False
     ):
         try:
             sides.append(Mapped(model, _by_id(vocabulary, size), specials))
         except ValueError as error:
             raise ModelError(f"{folder.path / name}: {error}", hint=_BELONG) from error
     return Tokenizer(
-        TokenizerConfig(kind="mapped", vocab_size=max(sizes), shared=False), *sides, specials=specials
+        TokenizerConfig(
+            kind="mapped",
+            vocab_size=max(sizes),
+            shared=shared,
+            source_mark=shared,
+            target_mark="target" if shared else "source",
+        ),
+        sides[0],
+        sides[-1],
+        specials=specials,
     )
 
 
@@ -125,7 +136,7 @@ _BELONG = "do these files belong to the same model?"
 
 def _special_id(name: str, default: str, folder: Folder) -> int:
     """Return the id of a special token, which must be the same in both vocabularies."""
-    token = _content(folder.tokenizer.get(name)) or default
+    token = text_of_token(folder.tokenizer.get(name)) or default
     for vocabulary in folder.vocabularies:
         if token not in vocabulary.values:
             raise ModelError(f"{vocabulary.path}: the {name} {token!r} is not in it", hint=_BELONG)
@@ -173,14 +184,8 @@ def _added(folder: Folder) -> list[str]:
         listed = folder.tokenizer.get(name)
         tokens += listed.values() if isinstance(listed, dict) else listed if isinstance(listed, list) else []
     known = folder.vocabularies[0].values.keys() | folder.vocabularies[1].values.keys()
-    return sorted({text for token in tokens if (text := _content(token)) is not None} - known)
-
-
-def _content(token: object) -> str | None:
-    """Return the text of a token, which may be a table with its `content`."""
-    if isinstance(token, dict):
-        token = token.get("content")
-    return token if isinstance(token, str) else None
+    texts = {text for token in tokens if (text := text_of_token(token)) is not None}
+    return sorted(text for text in texts - known if f">>{text.strip('_')}<<" not in known)
 
 
 def _languages_of_name(name: str) -> tuple[str | None, str | None]:

@@ -104,6 +104,8 @@ def unsupported(bundle: Bundle) -> list[str]:
         f'model.activation = "{activation}"': activation in ACTIVATIONS.values() or ", ".join(ACTIVATIONS),
         f"model.window = {config.window}": config.window is None or "left out",
         f'model.norm_kind = "{config.norm_kind}"': config.norm_kind == "layer" or "layer",
+        "model.embedding_norm = true": not config.embedding_norm or "false",
+        'tokenizer.target_mark = "target"': bundle.tokenizer.config.target_mark == "source" or "source",
         f"model.kv_heads = {config.kv_heads}": config.kv_width == config.d_model or "left out",
         f"model.norm_epsilon = {epsilon}": epsilon <= modern.EPSILON or f"{modern.EPSILON} and {EPSILON}",
     }

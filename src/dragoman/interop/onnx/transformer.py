@@ -36,6 +36,7 @@ from dragoman.models.transformer import (
     SelfAttention,
     Transformer,
 )
+from dragoman.text.tokenizers.tokenizer import Side
 
 # Rows of a table of sinusoids: enough for the 4096 source tokens that are translated by default, and the 50
 # tokens that a translation may be longer.
@@ -54,7 +55,7 @@ def encoder(model: Transformer, weights: WeightFile) -> Graph:
     position_S = graph.range(graph.scalar(0), source_BS.size(1))
     distance_SS = position_S - position_S.unsqueeze(1)
     bias = _encoder_bias(position_S < length_B.unsqueeze(1), distance_SS, model.config.window)
-    x_BSE = _embed(model, model.source_embedding, source_BS, position_S, length_B)
+    x_BSE = _embed(model, "source", source_BS, position_S, length_B)
     for layer in model.encoder:
         attend = partial(_self_attention, layer.attention, position_S, distance_SS, bias)
         x_BSE = _residual(layer.attention_residual, x_BSE, attend)
@@ -77,7 +78,7 @@ def decoder(model: Transformer, weights: WeightFile) -> Graph:
     token_N = graph.input("token", "int64", ["rows"])
     step = DecoderStep(graph, graph.input("position", "int64", []))
     length_N = graph.input("source_length", "int64", ["rows"])
-    x_N1E = _embed(model, model.target_embedding, token_N.unsqueeze(1), step.position, length_N)
+    x_N1E = _embed(model, "target", token_N.unsqueeze(1), step.position, length_N)
     of_source = [
         [
             graph.input(f"{name}_{number}", "float32", _shape(layer.cross_attention, "source"))
@@ -284,32 +285,30 @@ def _bias(visible: Value) -> Value:
 # ---- positions -----------------------------------------------------------------------------------------
 
 
-def _embed(
-    model: Transformer, embedding: nn.Embedding, token_BT: Value, position: Value, length_B: Value
-) -> Value:
-    """x_BTE: embeddings (section 3.4) with positions (section 3.5).
+def _embed(model: Transformer, side: Side, token_BT: Value, position: Value, length_B: Value) -> Value:
+    """x_BTE: embeddings (section 3.4) with positions (section 3.5), normalised if the model does so.
 
     `position` is position_T, or a scalar if T is 1.
     """
+    embedding, positions, norm = model.input_of(side)
     graph, width = token_BT.graph, model.config.d_model
     x_BTE = graph.weight(embedding.weight).take(token_BT)
     if model.config.embedding_scale:
         x_BTE = x_BTE * graph.number(math.sqrt(width))
-    match model.positions:
+    match positions:
         case SinusoidalPositions():
-            return x_BTE + graph.weight(_sinusoids(model.positions)).take(position)
+            x_BTE = x_BTE + graph.weight(_sinusoids(positions)).take(position)
         case LearnedPositions():
             last = LearnedPositions.LONGEST - 1
-            return x_BTE + graph.weight(model.positions.table.weight).take(position.clip(0, last))
+            x_BTE = x_BTE + graph.weight(positions.table.weight).take(position.clip(0, last))
         case IndexPositions():
             index = position.as_float()
-            if model.positions.fraction:
+            if positions.fraction:
                 index = index / length_B.unsqueeze(1).as_float()
             last_E = torch.zeros(width)
             last_E[-1] = 1
-            return x_BTE * graph.weight(1 - last_E) + index.unsqueeze(-1) * graph.weight(last_E)
-        case _:
-            return x_BTE
+            x_BTE = x_BTE * graph.weight(1 - last_E) + index.unsqueeze(-1) * graph.weight(last_E)
+    return _norm(norm, x_BTE)
 
 
 def _sinusoids(positions: SinusoidalPositions) -> Tensor:

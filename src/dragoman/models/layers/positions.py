@@ -53,7 +53,7 @@ def on_input(kind: AnyPositions, width: int) -> nn.Module:
     match kind:
         case "sinusoidal" | "sinusoidal-halves" | "sinusoidal-t2t":
             return SinusoidalPositions(width, kind)
-        case "learned":
+        case "learned" | "learned-apart":
             return LearnedPositions(width)
         case "index":
             return IndexPositions()

@@ -11,6 +11,7 @@ from dragoman.base.languages import base, language_name, same
 from dragoman.text.corpora.compressed import SUFFIXES
 
 Languages = tuple[str | None, str | None]  # source, target
+Direction = tuple[str, str]  # source, target
 
 # A language, optionally with script and region (BCP 47; FLORES and gettext write an underscore).
 _LANGUAGE = r"[a-z]{2,3}(?:[-_][A-Z][a-z]{3})?(?:[-_](?:[A-Z]{2}|[0-9]{3}))?"

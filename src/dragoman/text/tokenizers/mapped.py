@@ -27,7 +27,7 @@ class Mapped:
 
     def __init__(self, model: bytes, pieces: Sequence[str], specials: Specials) -> None:
         """Raise ValueError if `model` is not a SentencePiece model, or a piece is listed twice."""
-        self._subwords = Subwords(model)
+        self.subwords = Subwords(model)
         self._pieces = list(pieces)
         self._ids = {piece: i for i, piece in enumerate(self._pieces)}
         if len(self._ids) != len(self._pieces):
@@ -56,12 +56,19 @@ class Mapped:
         Marks of languages that begin a line are a token each, if the vocabulary has them.
         """
         split = [split_marks(line, self.marks) for line in lines]
-        cut = self._subwords.cut([text for *_, text in split])
+        cut = self.subwords.cut([text for *_, text in split])
         unknown = self._specials.unknown
         return [
             marks + [self._ids.get(piece, unknown) for piece in pieces]
             for (marks, *_), pieces in zip(split, cut, strict=True)
         ]
+
+    def __contains__(self, piece: str) -> bool:
+        return piece in self._ids
+
+    def id_of(self, piece: str) -> int:
+        """Return the id of a piece, or of the unknown one."""
+        return self._ids.get(piece, self._specials.unknown)
 
     def sample(self, lines: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
         """Encode. Random cuts are not offered here, so nothing is random."""
@@ -70,7 +77,7 @@ class Mapped:
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of the ids. Pad, start, end and unknown have no text."""
         silent = self._specials.ids
-        text = self._subwords.join([self._pieces[i] for i in ids if i not in silent])
+        text = self.subwords.join([self._pieces[i] for i in ids if i not in silent])
         return text.replace("▁", " ").strip()  # a joint vocabulary has pieces that this side's model lacks
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
@@ -80,12 +87,12 @@ class Mapped:
     def surfaces(self, line: str) -> list[str]:
         """Return the part of the line that each token stands for; joined they are the line."""
         _, marks, text = split_marks(line, self.marks)
-        return marks + self._subwords.parts(text)
+        return marks + self.subwords.parts(text)
 
     def to_files(self) -> dict[str, bytes]:
         """Return the SentencePiece model and the list of pieces, by the suffix of their files."""
         pieces = json.dumps(self._pieces, ensure_ascii=False, indent=0).encode()
-        return {".spm": self._subwords.to_bytes(), ".vocab.json": pieces}
+        return {".spm": self.subwords.to_bytes(), ".vocab.json": pieces}
 
     def _reserved(self) -> Iterator[int]:
         """Yield the ids of the reserved pieces that an exported model of ours has."""

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from random import Random
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ import sentencepiece
 from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.text.tokenizers import reserved
 from dragoman.text.tokenizers.ids import END, PAD, START, UNKNOWN
-from dragoman.text.tokenizers.marks import mark, marks_among, split_marks
+from dragoman.text.tokenizers.marks import mark, split_marks
 from dragoman.text.tokenizers.sampling import LatticeSampler, MergeSampler
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ def train(
         )
     except RuntimeError as error:
         raise _explained(error, vocab_size) from error
-    vocabulary = Subwords(model.getvalue())
+    vocabulary = Subwords(model.getvalue(), languages)
     if len(vocabulary) < vocab_size:
         # Fewer characters than `vocab_size` are normal, fewer subwords are not.
         level = logging.INFO if kind == "characters" else logging.WARNING
@@ -94,8 +94,8 @@ def train(
 class Subwords:
     """A SentencePiece model."""
 
-    def __init__(self, model: bytes) -> None:
-        """Raise ValueError if `model` is not a SentencePiece model."""
+    def __init__(self, model: bytes, languages: Sequence[str] = ()) -> None:
+        """Raise ValueError if `model` is not a SentencePiece model, or has no marks of the `languages`."""
         self._model = model
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
@@ -106,7 +106,9 @@ class Subwords:
             raise ValueError("not a SentencePiece model")
         self._samplers: dict[float, MergeSampler | LatticeSampler] = {}
         self._pieces = _Pieces(self._processor)
-        self.marks = marks_among(self._control_pieces())
+        self.marks = {language: self.id_of(mark(language)) for language in languages}
+        if missing := [one for one, i in self.marks.items() if not self._processor.is_control(i)]:
+            raise ValueError(f"other languages than in the vocabulary: it has no mark of {missing[0]}")
         self.reserved = tuple(self._reserved())
 
     def __len__(self) -> int:
@@ -140,8 +142,7 @@ class Subwords:
         """
         if not amount:
             return self.encode(lines)
-        with _text_alone(lines):
-            texts = self._processor.normalize(list(lines))
+        texts = self.normalised(lines)
         sampler, random = self._sampler(amount), Random(seed).random
 
         def sampled(part: str) -> list[int]:
@@ -152,25 +153,26 @@ class Subwords:
         parts = [_PARTS.findall(text) if self.reserved else [text] for text in texts]
         return [[token for part in each for token in sampled(part)] for each in parts]
 
-    def _control_pieces(self) -> Iterator[tuple[int, str]]:
-        """Yield the pieces after the special ones that no text is cut into."""
-        for i in range(UNKNOWN + 1, len(self)):
-            if not self._processor.is_control(i):
-                return
-            yield i, self._pieces[i]
-
     def _reserved(self) -> Iterator[int]:
         """Yield the ids of the reserved pieces, which come before all others that text is cut into."""
-        for number, i in enumerate(range(UNKNOWN + 1 + len(self.marks), len(self)), 1):
+        ids = dropwhile(self._processor.is_control, range(UNKNOWN + 1, len(self)))  # marks come first
+        for number, i in enumerate(ids, 1):
             if self._pieces[i] != reserved.piece(number):
                 return
             yield i
+
+    def __contains__(self, piece: str) -> bool:
+        return self.id_of(piece) != self._processor.unk_id()
+
+    def id_of(self, piece: str) -> int:
+        """Return the id of a piece, or of the unknown one."""
+        return int(self._processor.piece_to_id(piece))
 
     @cached_property
     def spare(self) -> tuple[int, ...]:
         """The ids of the bytes that UTF-8 never uses (RFC 3629, section 1), so that no text has them."""
         unused = (0xC0, 0xC1, *range(0xF5, 0x100))
-        ids = [self._processor.piece_to_id(f"<0x{byte:02X}>") for byte in unused]
+        ids = [self.id_of(f"<0x{byte:02X}>") for byte in unused]
         return tuple(i for i in ids if self._processor.is_byte(i))
 
     @cached_property
@@ -198,6 +200,11 @@ class Subwords:
         if marks and pieces and not text.startswith(" "):
             pieces[0] = pieces[0].removeprefix(" ")  # the one that is added before the first word
         return [*marks, *pieces]
+
+    def normalised(self, lines: Sequence[str]) -> list[str]:
+        """Return the text that is cut, with ▁ for spaces."""
+        with _text_alone(lines):
+            return list(map(str, self._processor.normalize(list(lines))))
 
     def cut(self, lines: Sequence[str]) -> list[list[str]]:
         """Return the pieces of each line, as SentencePiece spells them."""
@@ -230,19 +237,20 @@ class Subwords:
     def _sampler(self, amount: float) -> MergeSampler | LatticeSampler:
         # Kept, because a sampler has a cache.
         if amount not in self._samplers:
-            self._samplers[amount] = self._kind_of_sampler(self._scores, amount)
+            self._samplers[amount] = (LatticeSampler if self.unigram else MergeSampler)(self.scores, amount)
         return self._samplers[amount]
 
     @cached_property
-    def _kind_of_sampler(self) -> type[MergeSampler] | type[LatticeSampler]:
+    def unigram(self) -> bool:
+        """Whether a text is cut by the probabilities of pieces, not by merges."""
         try:  # only a unigram model knows its n best encodings
             self._processor.nbest_encode("", nbest_size=1)
         except RuntimeError:
-            return MergeSampler
-        return LatticeSampler
+            return False
+        return True
 
     @cached_property
-    def _scores(self) -> dict[str, float]:
+    def scores(self) -> dict[str, float]:
         """The score of each piece that text is cut into; special pieces and bytes have none."""
         model = self._processor
         special = (model.is_control, model.is_unknown, model.is_byte, model.is_unused)
@@ -252,12 +260,12 @@ class Subwords:
 
     @cached_property
     def _ids_of(self) -> dict[str, list[int]]:
-        return {piece: [self._processor.piece_to_id(piece)] for piece in self._scores}
+        return {piece: [self.id_of(piece)] for piece in self.scores}
 
     @cached_property
     def _words(self) -> Callable[[str], list[str]]:
         """Split a text where no piece can cross: before each space, in our models."""
-        if any("▁" in piece[1:] for piece in self._scores):
+        if any("▁" in piece[1:] for piece in self.scores):
             return lambda text: [text]
         return re.compile("▁[^▁]*|[^▁]+").findall
 
@@ -265,15 +273,15 @@ class Subwords:
         unknown = self._processor.unk_id()
         ids: list[int] = []
         for piece in pieces:
-            of_piece = self._ids_of.get(piece) or self._spelled(piece)
+            of_piece = self._ids_of.get(piece) or self.spell(piece)
             # As in SentencePiece, unknown characters in a row are one token.
             if of_piece[0] != unknown or ids[-1:] != [unknown]:
                 ids += of_piece
         return ids
 
-    def _spelled(self, character: str) -> list[int]:
+    def spell(self, character: str) -> list[int]:
         """Return the ids of the character's UTF-8 bytes, or the unknown id if the model has no bytes."""
-        ids = [self._processor.piece_to_id(f"<0x{byte:02X}>") for byte in character.encode()]
+        ids = [self.id_of(f"<0x{byte:02X}>") for byte in character.encode()]
         return ids if self._processor.is_byte(ids[0]) else [self._processor.unk_id()]
 
 

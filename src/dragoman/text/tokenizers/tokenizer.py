@@ -436,8 +436,6 @@ class Tokenizer:
         reserved = {len(vocabulary.reserved) for vocabulary in vocabularies}
         if config.kind != "mapped" and reserved != {config.reserved}:
             raise ModelError(f"{path}: other placeholders than in the vocabulary", hint=_RESTORE)
-        if config.languages and any(tuple(one.marks) != config.languages for one in vocabularies):
-            raise ModelError(f"{path}: other languages than in the vocabulary", hint=_RESTORE)
         return cls(config, vocabularies[0], vocabularies[-1], specials=specials)
 
 
@@ -485,7 +483,7 @@ def _vocabulary(files: dict[str, bytes], config: TokenizerConfig, specials: Spec
         case _:
             from dragoman.text.tokenizers import subwords
 
-            return subwords.Subwords(files[".spm"])
+            return subwords.Subwords(files[".spm"], config.languages)
 
 
 def _digest(data: bytes) -> str:

@@ -22,6 +22,7 @@ class Candidate:
     perplexity: float | None = None
     bleu: float | None = None
     chrf: float | None = None
+    directions: dict[str, dict[str, float]] = field(default_factory=dict)  # of several: scores by name
 
     @property
     def measured(self) -> bool:

@@ -75,7 +75,10 @@ class Weighted:
     corpus: TokenisedCorpus
     rows: int
     name: str = ""  # in the report
-    mark: int | None = None  # a token before each of its sources, in every epoch
+    marks: tuple[int, ...] = ()  # tokens before each of its sources, in every epoch
+    start: tuple[int, ...] = ()  # tokens before each of its targets
+    swapped: bool = False  # whether its targets are translated into its sources
+    tagged: bool = False  # whether one of the marks says that its sources are synthetic
 
 
 class Mixture:
@@ -104,7 +107,13 @@ class Mixture:
         digests = [part.corpus.fingerprint for part in self.parts]
         first, *others = self.parts
         rows = [str(part.rows) for part in others]
-        marks = [f"mark {part.mark} of {n}" for n, part in enumerate(self.parts) if part.mark is not None]
+        marks = [
+            f"{what} {','.join(map(str, ids))} of {n}"
+            for n, part in enumerate(self.parts)
+            for what, ids in (("mark", part.marks), ("start", part.start))
+            if ids
+        ]
+        marks += [f"swapped {n}" for n, part in enumerate(self.parts) if part.swapped]
         own = [] if first.rows == len(first.corpus) else [str(first.rows)]
         return " ".join(digests + rows + own + marks)
 
@@ -112,28 +121,30 @@ class Mixture:
     def report(self) -> str:
         """The reports of the texts that have a name, otherwise the first report."""
         named = [
-            f"{part.name}{'' if part.mark is None else ' (tagged)'}: {part.corpus.report}"
+            f"{part.name}{' (tagged)' if part.tagged else ''}: {part.corpus.report}"
             for part in self.parts
-            if part.name
+            if part.name and not part.swapped
         ]
         return "\n".join(named) or self.parts[0].corpus.report
 
     def epoch(self, epoch: int, *, seed: int) -> tuple[Rows, Rows]:
         """The source and target tokens of one epoch, counted from 0."""
-        texts = [part.corpus.epoch(epoch, seed=seed) for part in self.parts]
+        sources: list[Rows] = []
+        targets: list[Rows] = []
+        for part in self.parts:
+            source, target = part.corpus.epoch(epoch, seed=seed)
+            source, target = (target, source) if part.swapped else (source, target)
+            sources.append(_Marked(source, part.marks) if part.marks else source)
+            targets.append(_Marked(target, part.start) if part.start else target)
         choices = self._choices(epoch, seed)
-        sources = [
-            source if part.mark is None else _Marked(source, part.mark)
-            for part, (source, _) in zip(self.parts, texts, strict=True)
-        ]
-        targets = [target for _, target in texts]
         return _JoinedRows(sources, choices), _JoinedRows(targets, choices)
 
     def in_targets(self, vocab: int) -> Flags:
         """For each id of a vocabulary of this size, whether a target of any text has it or it is the end."""
         found_V = np.zeros(vocab, dtype=np.bool_)
         for part in self.parts:
-            found_V |= part.corpus.in_targets(vocab)
+            found_V |= part.corpus.in_targets(vocab, swapped=part.swapped)
+            found_V[list(part.start)] = True
         return found_V
 
     def lessons_of(self, epoch: int, *, seed: int) -> LessonRows | None:
@@ -161,24 +172,24 @@ class Mixture:
 
 
 class _Marked:
-    """Rows with the same token before each."""
+    """Rows with the same tokens before each."""
 
-    def __init__(self, rows: Rows, mark: int) -> None:
-        self._rows, self._mark = rows, mark
+    def __init__(self, rows: Rows, marks: Sequence[int]) -> None:
+        self._rows, self._marks = rows, marks
 
     def __len__(self) -> int:
         return len(self._rows)
 
     @property
     def lengths(self) -> Array:
-        return self._rows.lengths + 1
+        return self._rows.lengths + len(self._marks)
 
     def lengths_of(self, rows: Array) -> Array:
-        return self._rows.lengths_of(rows) + 1
+        return self._rows.lengths_of(rows) + len(self._marks)
 
     def __getitem__(self, row: int) -> Array:
         own = self._rows[row]
-        return np.concatenate([np.array([self._mark], own.dtype), own])
+        return np.concatenate([np.array(self._marks, own.dtype), own])
 
 
 class _Choice:

@@ -111,8 +111,8 @@ class TokenisedCorpus:
             self._sampled("target", epoch, seed) if changing else self.target,
         )
 
-    def in_targets(self, vocab: int) -> Flags:
-        """For each id of a vocabulary of this size, whether a target has it.
+    def in_targets(self, vocab: int, *, swapped: bool = False) -> Flags:
+        """For each id of a vocabulary of this size, whether a target has it; `swapped`, whether a source has.
 
         The end counts, too, and so do the reserved pieces if they replace parts of the text.
         """
@@ -120,8 +120,9 @@ class TokenisedCorpus:
         found_V[self.tokenizer.end_id] = True
         if self._reserved and (both := self.tokenizer.placeholders):
             found_V[list(both[1])] = True
-        for first in range(0, len(self.target.values), _VALUES):
-            found_V[self.target.values[first : first + _VALUES]] = True
+        values = (self.source if swapped else self.target).values
+        for first in range(0, len(values), _VALUES):
+            found_V[values[first : first + _VALUES]] = True
         return found_V
 
     def lessons_of(self, epoch: int, *, seed: int) -> Lessons | None:

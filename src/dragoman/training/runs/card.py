@@ -13,11 +13,13 @@ import torch
 
 from dragoman.base.files import write_whole
 from dragoman.base.tables import count, markdown
+from dragoman.text.corpora.languages import Direction
 from dragoman.training.data.mixture import TrainingText
 from dragoman.training.events import Finished, Started
 from dragoman.training.runs.prepare import Prepared
 from dragoman.training.runs.recipe import Recipe
 from dragoman.training.runs.tuning.outcome import Tuned
+from dragoman.training.validation import direction_name
 from dragoman.translation.folder.summary import describe_shape
 from dragoman.version import __version__
 
@@ -27,14 +29,15 @@ _INT8 = "int8, one scale a matrix, as in 8-bit models of Marian; all scores are 
 def write(prepared: Prepared, *, started: Started, finished: Finished, tuned: Tuned | None = None) -> None:
     """Write the model card at the end of a run."""
     texts: dict[str, TrainingText] = {"training": prepared.training}
-    if prepared.validation is not None:
-        texts["validation"] = prepared.validation
+    for direction, text in prepared.validation.items():
+        texts["validation" + f" {direction_name(direction)}" * (len(prepared.validation) > 1)] = text
     card = render(
         prepared.recipe,
         started=started,
         finished=finished,
         texts=texts,
         command=command_line(),
+        directions=prepared.directions,
         tuned=tuned,
         leaked=prepared.leaked,
     )
@@ -59,11 +62,16 @@ def render(
     finished: Finished,
     texts: Mapping[str, TrainingText],
     command: Sequence[str],
+    directions: Sequence[Direction] = (),
     tuned: Tuned | None = None,
     leaked: str = "",
 ) -> str:
-    """Return the card as Markdown. `command` is empty for a run from Python."""
+    """Return the card as Markdown. `command` is empty for a run from Python, `directions` for one pair."""
     languages = f"{recipe.data.source_language} to {recipe.data.target_language}"
+    translates = f"from {languages}"
+    if directions:
+        languages = ", ".join(map(direction_name, directions))
+        translates = f"between several languages: {languages}"
     head = ["", ""]
     sections = {
         "Model": [
@@ -104,7 +112,7 @@ def render(
     lines = [
         f"# {recipe.title or languages}",
         "",
-        f"Translates from {languages}. Trained with dragoman {__version__}.",
+        f"Translates {translates}. Trained with dragoman {__version__}.",
         "",
         "    dragoman translate THIS_FOLDER FILE",
         "",
@@ -135,6 +143,10 @@ def _validation(finished: Finished, leaked: str) -> list[list[str]]:
     if finished.bleu is not None:
         rows.append([f"validation BLEU, {finished.search}", f"{finished.bleu:.2f}"])
         rows.append(["signature", f"`{finished.signature}`"])
+    for name, scores in finished.directions.items():
+        rows.append(
+            [name, f"loss {scores['loss']:.4f}, BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}"]
+        )
     return rows
 
 

@@ -47,15 +47,20 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) ->
         tokenizer=prepared.tokenizer,
         source_language=prepared.source_language,
         target_language=prepared.target_language,
+        directions=prepared.directions,
         generation=recipe.generation,
         alignment=recipe.training.aligning(model.config) or (None if base is None else base.alignment),
         guidance=recipe.data.annotating.names,
     )
 
     def translate(_: AnySeq2Seq) -> Scored:
-        greedy = recipe.training.validation_search == "greedy"
         return translate_and_score(
-            bundle, prepared.validation_pairs, seed=recipe.seed, world=world, greedy=greedy
+            bundle,
+            prepared.validation_pairs,
+            seed=recipe.seed,
+            world=world,
+            greedy=recipe.training.validation_search == "greedy",
+            worst=recipe.training.stop_direction == "worst",
         )
 
     trainer = Trainer(
@@ -68,7 +73,7 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) ->
         seed=recipe.seed,
         world=world,
         observer=observer,
-        translate=None if prepared.validation is None else translate,
+        translate=translate if prepared.validation else None,
         stop=stop,
         penalty=recipe.tuning.penalty,
     )
@@ -88,13 +93,25 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) ->
         """Learn the risk of translations from the validation text, if it has enough pairs."""
         if not recipe.training.calibrate or stop():
             return
-        try:
-            report = calibrate_folder(folder.path, prepared.validation_pairs, most=recipe.training.calibrate)
-        except DataError as error:
-            observer.on_message(f"the risk of translations is not calibrated: {error}")
-        else:
-            text = f"error {report.ece:.3f} on {report.lines:,} others"
-            observer.on_message(f"calibrated the risk of translations: {text}")
+        # Of several directions into one language, the one with most text.
+        by_size = sorted(prepared.validation_pairs.items(), key=lambda item: len(item[1]))
+        most = {target: (source, pairs) for (source, target), pairs in by_size}
+        for target, (source, pairs) in most.items():
+            source_language, to = (source, target) if prepared.directions else (None, None)
+            into = f" into {target}" if len(most) > 1 else ""
+            try:
+                report = calibrate_folder(
+                    folder.path,
+                    pairs,
+                    source=source_language,
+                    to=to,
+                    most=recipe.training.calibrate,
+                )
+            except DataError as error:
+                observer.on_message(f"the risk of translations{into} is not calibrated: {error}")
+            else:
+                text = f"error {report.ece:.3f} on {report.lines:,} others"
+                observer.on_message(f"calibrated the risk of translations{into}: {text}")
 
     if world.share(trainer.progress.finished and trainer.done() and folder.complete):
         # The run may have been stopped while it calibrated.
@@ -136,7 +153,7 @@ def _started(trainer: Trainer, prepared: Prepared) -> Started:
         source_vocab=config.source_vocab,
         target_vocab=config.target_vocab,
         train_pairs=len(trainer.corpus),
-        valid_pairs=len(trainer.valid) if trainer.valid is not None else 0,
+        valid_pairs=sum(map(len, trainer.valid.values())),
         precision=trainer.learner.precision,
         threads=torch.get_num_threads(),
         processes=trainer.world.size,
@@ -168,8 +185,8 @@ def _write(
         if (bleu := tuned.bleu) is not None:
             search = search_name(bundle.generation)
             row |= {"bleu": bleu.value, "signature": bleu.signature, "search": search}
-        if prepared.validation is not None:
-            row["loss"] = trainer.examiner.loss_of(prepared.validation)
+        if prepared.validation:
+            row["loss"] = trainer.examiner.validation_loss()
     doubted = doubts_after(before, prepared.recipe, updates=finished.step, bleu=row["bleu"])
     for line in doubted:
         say(f"warning: {line}")

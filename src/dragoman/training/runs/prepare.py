@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from itertools import chain
+from typing import Any, TypedDict, cast
 
 from dragoman.base.config import from_table, to_table
+from dragoman.text.corpora.languages import Direction
 from dragoman.text.guidance import synthetic_mark
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.data.leakage import leakage
@@ -22,14 +24,13 @@ from dragoman.training.processes.distributed import World
 from dragoman.training.runs.doubts import marks_of_subwords
 from dragoman.training.runs.folder import RunFolder
 from dragoman.training.runs.recipe import Recipe
+from dragoman.training.runs.text.directions import directions_of, directions_of_run, shares
 from dragoman.training.runs.text.opening import open_texts
 from dragoman.training.runs.text.teachers import Teachers
-from dragoman.training.runs.text.texts import RunRequest, Say, two_sided
-from dragoman.training.runs.text.tokens import tokenise_texts
+from dragoman.training.runs.text.texts import Pairs, RunRequest, Say, two_sided
+from dragoman.training.runs.text.tokens import tokenise_texts, valid_part
 from dragoman.training.runs.text.translations import epoch_weights, with_outputs
 from dragoman.training.runs.tuning.base import Base
-
-Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +43,11 @@ class Prepared:
     begun: bool  # whether there is a run to resume
     tokenizer: Tokenizer
     training: TrainingText
-    validation: TokenisedCorpus | None
-    validation_pairs: Pairs  # source and reference, to translate and score
+    validation: Mapping[Direction, TrainingText]  # by direction; nothing without
+    validation_pairs: Mapping[Direction, Pairs]  # sources and references, to translate and score
+    directions: tuple[Direction, ...] = ()  # of a model of several
     base: Base | None = None  # the model to tune
-    general: TokenisedCorpus | None = None  # in tuning, general text to measure with
+    general: TrainingText | None = None  # in tuning, general text to measure with
     general_pairs: Pairs = ()
     leaked: str = ""  # how much of the validation text is also training text
 
@@ -70,7 +72,7 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
         """Return as JSON the facts that the other processes cannot read from the folder."""
         folder.lock_if_ours()
         texts = open_texts(request, say)
-        validated = texts.validation is not None
+        validated = bool(texts.validation)
         texts.recipe.training.check_validated(loss=validated, bleu=validated)
         if texts.teachers is not None:
             texts.teachers.check_same(folder)
@@ -87,20 +89,22 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
         learnt = folder.checkpoints.learnt_texts()
         if request.base is not None:
             learnt += request.base.checkpoints.learnt_texts()
-        leaked = leakage(texts.validation_pairs or (), learnt, what="validation")
+        validation_pairs = list(chain.from_iterable(texts.validation_pairs.values()))
+        leaked = leakage(validation_pairs, learnt, what="validation")
         for line in filter(None, (leaked, leakage(general or (), learnt, what="general"))):
             say(f"warning: {line}, and they choose the weights; take these pairs out of one of the texts")
         return {
             "leaked": leaked,
             "recipe": to_table(texts.recipe),
             "begun": begun,
-            "validation_pairs": texts.validation_pairs,
+            "validation_pairs": [[*direction, pairs] for direction, pairs in texts.validation_pairs.items()],
             "general_pairs": general,
         }
 
     done = world.lead(work)
     recipe = from_table(Recipe, done["recipe"])
-    validation_pairs, general_pairs = _pairs(done["validation_pairs"]), _pairs(done["general_pairs"])
+    validation_pairs = {(one, other): _pairs(pairs) or () for one, other, pairs in done["validation_pairs"]}
+    general_pairs = _pairs(done["general_pairs"])
     tokenizer = Tokenizer.load(folder.path)
 
     def tokens(part: str, *, placeholders: float = 0.0, annotating: Annotating = NOTHING) -> TokenisedCorpus:
@@ -112,12 +116,13 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
         text.lessons = lessons_of(recipe.teacher, tokenizer, text.target, folder.checkpoints.lessons(part))
         return text
 
+    def addressed(text: TokenisedCorpus, direction: Direction) -> TrainingText:
+        parts = _marked(tokenizer, direction)
+        return Mixture([Weighted(text, len(text), **parts)]) if any(parts.values()) else text
+
     training: TrainingText
     if weights := epoch_weights(recipe):
-        mark = synthetic_mark(tokenizer)
-        tagged = [one.name for one in recipe.data.corpora if one.tagged]
-        marks = dict.fromkeys([*tagged, *map(outputs_of, tagged)], mark)  # the sources are the same
-        training = _weighted(weights, learnt, marks)
+        training = _weighted(recipe, weights, learnt, tokenizer)
     elif recipe.tuning.replay_from not in ("auto", "none"):
         training = Mixture.replaying(learnt("train"), learnt("replay"), recipe.tuning.replay or 0.0)
     else:
@@ -129,8 +134,11 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
         begun=done["begun"],
         tokenizer=tokenizer,
         training=training,
-        validation=None if validation_pairs is None else tokens("valid"),
-        validation_pairs=validation_pairs or (),
+        validation={
+            one: addressed(tokens(valid_part(one, validation_pairs)), one) for one in validation_pairs
+        },
+        validation_pairs=validation_pairs,
+        directions=_all_directions(request.base, recipe),
         base=request.base,
         general=None if general_pairs is None else tokens("general"),
         general_pairs=general_pairs or (),
@@ -142,13 +150,48 @@ def _pairs(pairs: Sequence[Sequence[str]] | None) -> Pairs | None:
     return None if pairs is None else tuple((source, target) for source, target in pairs)
 
 
+def _all_directions(base: Base | None, recipe: Recipe) -> tuple[Direction, ...]:
+    """The pairs of languages of the model, if it has several: those of its base, too."""
+    if base is None:
+        return directions_of_run(recipe.data.corpora)
+    new = [direction for one in recipe.data.corpora for direction in directions_of(one)]
+    return tuple(dict.fromkeys([*base.config.directions, *new]))
+
+
+class _Marks(TypedDict):
+    marks: tuple[int, ...]
+    start: tuple[int, ...]
+
+
+def _marked(tokenizer: Tokenizer, direction: Direction) -> _Marks:
+    """The tokens before each source and each target of a direction."""
+    address = tokenizer.address(*direction)
+    before = tokenizer.encode_source([address])[0] if address else []
+    return {"marks": tuple(before), "start": tokenizer.target_start(direction[1])}
+
+
 def _weighted(
-    weights: Mapping[str, float], learnt: Callable[[str], TokenisedCorpus], marks: Mapping[str, int | None]
+    recipe: Recipe,
+    weights: Mapping[str, float],
+    learnt: Callable[[str], TokenisedCorpus],
+    tokenizer: Tokenizer,
 ) -> Mixture:
+    corpora = {one.name: one for one in recipe.data.corpora}
+    corpora |= {outputs_of(one.name): one for one in recipe.data.corpora}  # the sources are the same
+    several = bool(directions_of_run(recipe.data.corpora))
+    mark = synthetic_mark(tokenizer)
+    texts = {name: learnt(f"train.{name}") for name in weights}
+    factors = shares(recipe, {name: weights[name] * len(text) for name, text in texts.items()})
     parts = []
-    for name, weight in weights.items():
-        text = learnt(f"train.{name}")
-        parts.append(Weighted(text, max(round(weight * len(text)), 1), name, marks.get(name)))
+    for name, text in texts.items():
+        one = corpora.get(name)
+        rows = max(round(weights[name] * factors[name] * len(text)), 1)
+        tagged = one is not None and one.tagged and mark is not None
+        for number, direction in enumerate(directions_of(one) if one is not None and several else [None]):
+            own: _Marks = {"marks": (), "start": ()} if direction is None else _marked(tokenizer, direction)
+            synthetic = tagged and not number
+            own["marks"] = (*((mark,) if synthetic and mark is not None else ()), *own["marks"])
+            parts.append(Weighted(text, rows, name, **own, swapped=bool(number), tagged=synthetic))
     return Mixture(parts)
 
 

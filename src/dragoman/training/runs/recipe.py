@@ -47,6 +47,19 @@ class CorpusConfig(Options, section="data.corpora"):
             "2019). No text contains the mark, and translating never uses it."
         ),
     ] = False
+    source_language: Annotated[
+        str | None, Option("Its source language. Left out, the file names or [data] determine it.")
+    ] = None
+    target_language: Annotated[
+        str | None, Option("Its target language. Texts in several languages make one model of all of them.")
+    ] = None
+    both: Annotated[
+        bool, Option("Learn both directions: also to translate its targets into its sources.")
+    ] = False
+    valid: Annotated[
+        tuple[str, ...], Option("Validation text in these languages, for a model of several.")
+    ] = ()
+    test: Annotated[tuple[str, ...], Option("Test text in these languages, for a model of several.")] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -136,9 +149,18 @@ class DataConfig(Options, section="data"):
         Option(
             "Several texts with weights instead of data.train, each a table [[data.corpora]] with a name, "
             "its train files, and a weight: how often an epoch has each of its pairs. tagged = true marks "
-            "synthetic sources: see `dragoman back-translate`."
+            "synthetic sources: see `dragoman back-translate`. Texts in several languages make one model of "
+            "many: each has its languages, its valid and its test files."
         ),
     ] = ()
+    temperature: Annotated[
+        float,
+        Option(
+            "Makes the shares of the directions more equal: each gets its share of the pairs to the power "
+            "1 / temperature (Arivazhagan et al. 2019). 1 leaves them as they are.",
+            at_least=1,
+        ),
+    ] = 1.0
     filter: FilterConfig = FilterConfig()
 
     def __post_init__(self) -> None:
@@ -151,6 +173,13 @@ class DataConfig(Options, section="data"):
             )
         if len(set(names)) < len(names):
             raise ConfigError(f"data.corpora: two of {', '.join(names)} are equal", hint="rename one")
+        for option in ("valid", "test"):
+            own = [one.name for one in self.corpora if getattr(one, option)]
+            if own and getattr(self, option):
+                raise ConfigError(
+                    f"data.{option} together with data.corpora: {own[0]}: {option}",
+                    hint="name all of it in data.corpora",
+                )
 
     @property
     def annotating(self) -> Annotating:
@@ -196,6 +225,7 @@ class Recipe(Options):
         self.training.aligning(self.model)  # raises ConfigError if the model has no head to train
         self.training.recomputing(self.model)
         self._check_rounded()
+        self._check_reversed()
         # Two separate vocabularies may be of one size, but their ids mean different words.
         # The files of an imported tokenizer are two, but their ids belong to one vocabulary.
         if self.model.tie == "all" and not self.tokenizer.shared and self.tokenizer.kind != "mapped":
@@ -259,6 +289,23 @@ class Recipe(Options):
             raise ConfigError(
                 f'{rounding} needs all weights in each process, but training.parallel = "sharded"',
                 hint="set training.parallel=replicated",
+            )
+
+    def _check_reversed(self) -> None:
+        """Text that is learnt in both directions has the same tokens in both."""
+        both = next((f"data.corpora: {one.name}: both = true" for one in self.data.corpora if one.both), None)
+        if both is None:
+            return
+        tokenizer = self.tokenizer
+        if not tokenizer.shared or tokenizer.lowercase == "source":
+            raise ConfigError(
+                f"{both} needs one vocabulary, and both sides cut alike",
+                hint='set tokenizer.shared=true, and not tokenizer.lowercase="source"',
+            )
+        if names := [*self.data.annotating.names, *(["teacher.words"] if self.teacher.words else [])]:
+            raise ConfigError(
+                f"{both}, but {names[0]} is for one direction",
+                hint="name the text twice instead, the second time with its files the other way round",
             )
 
     def _changing(self, *shares: str) -> list[str]:

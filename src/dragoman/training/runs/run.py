@@ -18,7 +18,7 @@ from dragoman.training.runs.folder import RunFolder
 from dragoman.training.runs.prepare import prepare
 from dragoman.training.runs.recipe import Recipe
 from dragoman.training.runs.text.texts import Data, RunRequest
-from dragoman.training.runs.tuning.base import open_base
+from dragoman.training.runs.tuning.base import open_model
 
 if TYPE_CHECKING:
     from dragoman.training.events import Stop
@@ -92,7 +92,7 @@ def train(
         request = RunRequest(
             data=data,
             valid=valid,
-            base=None if base is None else stack.enter_context(open_base(base)),
+            base=None if base is None else stack.enter_context(open_model(base)),
             replay=replay,
             general=general,
             preset=preset,

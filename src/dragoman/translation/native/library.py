@@ -24,8 +24,8 @@ _STORED = ("float32", "float64", "float16", "bfloat16", "int8")
 _ACTIVATIONS: tuple[Activation, ...] = ("relu", "gelu", "quick-gelu", "swish", "swiglu")
 _TIES: tuple[Tie, ...] = ("all", "decoder", "none")
 _POSITIONS = (
-    *("sinusoidal", "sinusoidal-halves", "sinusoidal-t2t", "learned", "index", "fraction", "none"),
-    *("relative", "t5", "alibi", "rotary"),
+    *("sinusoidal", "sinusoidal-halves", "sinusoidal-t2t", "learned", "learned-apart", "index", "fraction"),
+    *("none", "relative", "t5", "alibi", "rotary"),
 )
 _MESSAGE = 400  # bytes
 
@@ -40,7 +40,7 @@ class _Shape(ctypes.Structure):
         ),
         *((name, c_int32) for name in ("encoder_layers", "decoder_layers", "pad", "start", "end")),
         *((name, c_int32) for name in ("tie", "positions", "activation", "window", "ssru", "pre_norm")),
-        *((name, c_int32) for name in ("rms_norm", "final_norm", "scale_embeddings")),
+        *((name, c_int32) for name in ("rms_norm", "final_norm", "scale_embeddings", "norm_embeddings")),
         *((name, c_int32) for name in ("attention_bias", "output_bias")),
         ("epsilon", c_float),
     ]
@@ -203,6 +203,7 @@ def _shape(config: TransformerConfig | SSRUConfig, where: str) -> _Shape:
         rms_norm=config.norm_kind == "rms",
         final_norm=config.final_norm,
         scale_embeddings=config.embedding_scale,
+        norm_embeddings=config.embedding_norm,
         attention_bias=config.attention_bias,
         output_bias=config.output_bias,
         epsilon=config.norm_epsilon,

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from dragoman.training.runs.tuning.outcome import chosen_share
+from dataclasses import replace
+
+from tests.text.tokenizers.test_extend import learnt
+from tests.translation.folder.models import small
+
+from dragoman.models.seq2seq import build_model
+from dragoman.training.runs.tuning.outcome import AFTER, BEFORE, chosen_share, compared
 
 
 def test_the_best_in_domain_of_those_that_lose_little_elsewhere() -> None:
@@ -69,3 +75,17 @@ def test_without_held_out_pairs_no_large_share_even_if_it_alone_is_cheap() -> No
     ]
 
     assert chosen_share(rows) == 0.1
+
+
+def test_a_base_that_does_not_know_a_direction_is_compared_all_the_same() -> None:
+    old = replace(small(), directions=(("en", "yo"),))
+    base = replace(old, tokenizer=learnt(languages=("yo", "cs")))
+    size = base.tokenizer.source_size
+    base = replace(base, model=build_model(replace(old.model.config, source_vocab=size, target_vocab=size)))
+    tuned = replace(base, directions=(("en", "yo"), ("en", "cs")))
+    texts = {name: (("en", name), [("the moon", "a")] * 2) for name in ("yo", "cs")}
+
+    found = compared(base, tuned, texts)
+
+    assert list(found) == ["yo", "cs"]
+    assert found["cs"].scores[BEFORE].chrf.value == found["cs"].scores[AFTER].chrf.value

@@ -6,6 +6,7 @@ export const OF_POSITIONS = {
     "sinusoidal-t2t": "Added to the embeddings: all sines, then all cosines. The frequencies differ a little from "
         + "section 3.5. They are 10000^(-i / (d_model/2 - 1)), as in Tensor2Tensor and Marian.",
     learned: "Added to the embeddings: a vector learned for each position.",
+    "learned-apart": "Added to the embeddings: a vector learned for each position of source and of target.",
     index: "The number of the position replaces the last dimension of the embedding.",
     fraction: "Position / source length replaces the last dimension of the embedding.",
     none: "The model has no positions.",

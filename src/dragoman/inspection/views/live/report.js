@@ -237,6 +237,8 @@ function tablesOf(found, { positions: kind }, none) {
     const byDistance = (name, values, columns = "dimension") =>
         table(name, values, { rows: "distance", first: -(values.shape[0] - 1) / 2, columns });
     if (kind === "learned") return [table("learned vectors", found["positions.input"])];
+    if (kind === "learned-apart")
+        return ["input", "target"].map((side, i) => table(`learned vectors, ${["source", "target"][i]}`, found[`positions.${side}`]));
     const layout = ["sinusoidal", "rotary"].includes(kind) ? "interleaved" : "halves";
     if (kind.startsWith("sinusoidal")) return [table("sinusoidal table", found["positions.input"], { layout })];
     const stacks = (none ? ["decoder"] : ["encoder", "decoder"]).filter((stack) => found[`${stack}.positions.bias`]);

@@ -8,21 +8,27 @@ from pathlib import Path
 from typing import cast
 
 from dragoman.base.errors import ConfigError
-from dragoman.text.corpora.corpus import Corpus, open_sources
+from dragoman.text.corpora.corpus import Corpus, chained, open_sources
 from dragoman.text.corpora.languages import Languages, first_known
 from dragoman.text.corpora.lines import STDIN
 from dragoman.text.corpora.shards import OF_PAIRS, kind_of
 from dragoman.training.runs.recipe import Recipe, preset_for, resolve_options
-from dragoman.training.runs.text.teachers import open_teachers
+from dragoman.training.runs.text.directions import (
+    SEVERAL,
+    directions_of_run,
+    validation_of,
+    with_languages,
+)
+from dragoman.training.runs.text.teachers import Teachers, open_teachers
 from dragoman.training.runs.text.texts import (
     Data,
     RunRequest,
     Say,
     Texts,
     open_data,
+    open_named,
     open_training,
-    spoken,
-    two_sided,
+    validating,
 )
 from dragoman.training.runs.tuning.options import TuningConfig
 from dragoman.training.runs.tuning.texts import open_tuned_texts
@@ -75,8 +81,12 @@ def open_texts(request: RunRequest, say: Say) -> Texts:
     if recipe.teacher.models:
         teachers = open_teachers(recipe.teacher, recipe.data, request.data_root)
         recipe = teachers.taught(recipe, own)
+    if corpora:
+        recipe = with_languages(recipe, corpora)
+        if directions_of_run(recipe.data.corpora):
+            return _of_several(request, recipe, training, corpora, teachers)
     wanted = first_known(wanted, _languages(recipe))
-    source, target = first_known(wanted, spoken(corpora or {"": training}))
+    source, target = first_known(wanted, (training.source_language, training.target_language))
     if teachers is not None:
         teachers.check_languages((source, target), training.name)
         source, target = source or teachers.languages[0], target or teachers.languages[1]
@@ -90,12 +100,15 @@ def open_texts(request: RunRequest, say: Say) -> Texts:
             f"{training.name}: both sides are in {source} by their names",
             hint="name the source, then its translation; or pass --source-language and --target-language",
         )
-    validation = None if valid is None else open_data(valid, (source, target))
+    if valid is None and recipe.data.corpora:
+        validated = open_named(recipe.data, request.data_root, (source, target), lambda one: one.valid)
+        validation = chained([*validated.values()]) if validated else None
+    else:
+        validation = None if valid is None else open_data(valid, (source, target))
     return Texts(
         recipe=replace(recipe, data=replace(recipe.data, source_language=source, target_language=target)),
         training=training,
-        validation=validation,
-        validation_pairs=None if validation is None else two_sided(validation),
+        **validating({} if validation is None else {(source, target): validation}),
         corpora=corpora,
         teachers=teachers,
         referenced=referenced,
@@ -138,4 +151,37 @@ def _check_one_side(data: Data, recipe: Recipe) -> None:
 
 
 def _languages(recipe: Recipe) -> Languages:
-    return recipe.data.source_language, recipe.data.target_language
+    """The languages that the recipe states, if they are not several."""
+    source, target = recipe.data.source_language, recipe.data.target_language
+    return None if source == SEVERAL else source, None if target == SEVERAL else target
+
+
+def _of_several(
+    request: RunRequest,
+    recipe: Recipe,
+    training: Corpus,
+    corpora: dict[str, Corpus],
+    teachers: Teachers | None,
+) -> Texts:
+    """The texts of a run of several directions."""
+    if request.valid is not None or recipe.data.valid:
+        raise ConfigError(
+            "validation text of one direction, for a model of several",
+            hint="name it with its text: valid = [...] in each [[data.corpora]]",
+        )
+    if teachers is not None:
+        for one in recipe.data.corpora:
+            if one.both and recipe.teacher.outputs != "none":
+                raise ConfigError(
+                    f"data.corpora: {one.name}: both = true, but teachers translate in one direction",
+                    hint="name the text twice, the second time with its files the other way round",
+                )
+            teachers.check_languages((one.source_language, one.target_language), one.name)
+    validated = open_named(recipe.data, request.data_root, (None, None), lambda one: one.valid)
+    return Texts(
+        recipe=recipe,
+        training=training,
+        **validating(validation_of(recipe.data.corpora, validated)),
+        corpora=corpora,
+        teachers=teachers,
+    )

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from dragoman.base.config import to_table
 from dragoman.base.errors import ConfigError
 from dragoman.base.languages import closest
-from dragoman.base.tables import listing
 from dragoman.text.corpora.languages import Languages
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.distillation.options import TeacherConfig
@@ -84,13 +83,18 @@ class Teachers:
 
     def check_languages(self, languages: Languages, text: str) -> None:
         """Raise ConfigError unless the text is in their languages."""
-        for side, wanted, has in zip(("source", "target"), languages, self.languages, strict=True):
-            if wanted is not None and not closest(wanted, [has]):
-                raise ConfigError(
-                    f"{text}: the {side} language is {wanted}, but {self.members[0].name} translates from "
-                    f"{self.languages[0]} to {self.languages[1]}",
-                    hint="choose teachers of the languages of the text",
-                )
+        config = self.members[0].config
+        pairs = config.directions or (self.languages,)
+        fitting = [
+            all(one is None or closest(one, [has]) for one, has in zip(languages, pair, strict=True))
+            for pair in pairs
+        ]
+        if not any(fitting):
+            raise ConfigError(
+                f"{text}: from {languages[0] or '?'} to {languages[1] or '?'}, but {self.members[0].name} "
+                f"translates from {' and '.join(map(' to '.join, pairs))}",
+                hint="choose teachers of the languages of the text",
+            )
 
     def check_same(self, folder: RunFolder) -> None:
         """Raise ConfigError if the run in the folder began with a teacher of other weights."""
@@ -160,11 +164,6 @@ def _place(name: str, data: DataConfig, data_root: Path | None) -> str:
 
 def _check(teacher: Teacher, first: Teacher) -> None:
     """Raise ConfigError for a teacher that does not fit the first."""
-    if len(teacher.tokenizer.languages) > 1:
-        raise ConfigError(
-            f"{teacher.name}: has several target languages: {listing(teacher.tokenizer.languages)}",
-            hint="choose a teacher of one target language",
-        )
     own, others = ((one.config.source_language, one.config.target_language) for one in (teacher, first))
     if own != others:
         raise ConfigError(

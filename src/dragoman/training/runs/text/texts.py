@@ -6,16 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from dragoman.base.errors import ConfigError
 from dragoman.text.blank import is_blank
 from dragoman.text.corpora.corpus import Corpus, chained, open_corpus, open_pairs
-from dragoman.text.corpora.languages import Languages
-from dragoman.training.runs.recipe import DataConfig, Recipe, find_data, set_options
+from dragoman.text.corpora.languages import Direction, Languages, first_known
+from dragoman.training.runs.recipe import CorpusConfig, DataConfig, Recipe, find_data, set_options
 from dragoman.training.runs.text.teachers import Teachers
 from dragoman.training.runs.tuning.base import Base
 
+Pairs = tuple[tuple[str, str], ...]
 Data = Sequence[str | Path] | Sequence[tuple[str, str]]
 Say = Callable[[str], None]
 
@@ -68,10 +69,10 @@ class Texts:
 
     recipe: Recipe
     training: Corpus
-    validation: Corpus | None
+    validation: Mapping[Direction, Corpus]  # by direction; nothing without
     # Pairs with two sides, to translate and score. They are read first, so that an error in the validation
     # text shows before the work on the training text.
-    validation_pairs: tuple[tuple[str, str], ...] | None
+    validation_pairs: Mapping[Direction, Pairs]
     replay: Corpus | None = None  # in tuning, general text to train on
     general: Corpus | None = None  # in tuning, general text to measure with
     corpora: Mapping[str, Corpus] = field(
@@ -86,36 +87,31 @@ def open_training(
 ) -> tuple[Corpus, dict[str, Corpus]]:
     """Open the training text that a recipe names; if it is several texts with weights, also each by name.
 
-    Raises ConfigError if it names none, or if its texts are in different languages.
+    Raises ConfigError if it names none.
     """
     if data.corpora:
-        corpora = {
-            one.name: open_data(find_data(data, data_root, one.train), languages) for one in data.corpora
-        }
-        spoken(corpora)
+        corpora = open_named(data, data_root, languages, lambda one: one.train)
         return chained([*corpora.values()]), corpora
     if not data.train:
         raise ConfigError("no training text", hint="name two files, or a recipe that names them")
     return open_data(find_data(data, data_root, data.train), languages), {}
 
 
-def spoken(corpora: Mapping[str, Corpus]) -> Languages:
-    """Return the languages of texts as far as one of them states. Raises ConfigError if two differ."""
-    sides = {
-        "source": {name: corpus.source_language for name, corpus in corpora.items()},
-        "target": {name: corpus.target_language for name, corpus in corpora.items()},
+def open_named(
+    data: DataConfig,
+    data_root: Path | None,
+    languages: Languages,
+    files: Callable[[CorpusConfig], Sequence[str]],
+) -> dict[str, Corpus]:
+    """Open these files of each of several texts that has some, by its name. Raises ConfigError."""
+    return {
+        one.name: open_data(
+            find_data(data, data_root, names),
+            first_known((one.source_language, one.target_language), languages),
+        )
+        for one in data.corpora
+        if (names := files(one))
     }
-    for side, languages in sides.items():
-        known = [(name, language) for name, language in languages.items() if language]
-        for name, language in known:
-            first, expected = known[0]
-            if language != expected:
-                raise ConfigError(
-                    f"data.corpora: the {side} language of {name} is {language}, but {first} has {expected}",
-                    hint="swap its files, or set data.source_language and data.target_language",
-                )
-    source, target = (next(filter(None, languages.values()), None) for languages in sides.values())
-    return source, target
 
 
 def open_data(data: Data, languages: Languages) -> Corpus:
@@ -130,3 +126,18 @@ def two_sided(corpus: Corpus) -> tuple[tuple[str, str], ...]:
     return tuple(
         (line.source, line.target) for line in corpus if not (is_blank(line.source) or is_blank(line.target))
     )
+
+
+class Validating(TypedDict):
+    """The validation text of `Texts`."""
+
+    validation: Mapping[Direction, Corpus]
+    validation_pairs: Mapping[Direction, Pairs]
+
+
+def validating(texts: Mapping[Direction, Corpus]) -> Validating:
+    """Read the pairs of the validation text."""
+    return {
+        "validation": texts,
+        "validation_pairs": {direction: two_sided(text) for direction, text in texts.items()},
+    }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from dragoman.base.config import to_table
@@ -13,12 +15,18 @@ from dragoman.base.errors import DataError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.filter import FilterConfig
+from dragoman.text.corpora.languages import Direction
+from dragoman.text.corpora.reservoir import draw_sample
+from dragoman.text.tokenizers.copied import pieces_for
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.data.tokenised import first_change, is_made_from, tokenise, usable
 from dragoman.training.options import NOTHING
 from dragoman.training.runs.folder import RunFolder
 from dragoman.training.runs.recipe import changes_targets
+from dragoman.training.runs.text.directions import directions_of_run, fair_pairs
 from dragoman.training.runs.text.texts import Say, Texts
+
+_SAMPLED = 100_000  # pairs in which placeholders are counted
 
 # Keep every validation pair, also long and duplicate ones.
 _KEEP_ALL = FilterConfig(max_length=1_000_000, max_ratio=1e9, drop_duplicates=False)
@@ -51,7 +59,7 @@ def tokenise_texts(
         raise changes_targets("data.placeholders")
     say("tokenising the text")
     for part, corpus in _parts(texts).items():
-        learning = part not in ("valid", "general")
+        learning = part.partition(".")[0] not in ("valid", "general")
         tokenised = tokenise(
             corpus,
             tokenizer,
@@ -99,8 +107,14 @@ def _learnt_tokenizer(texts: Texts, folder: RunFolder, say: Say) -> Tokenizer:
     made.unlink(missing_ok=True)
     _clear(folder, _training_parts(texts))
     say("training the tokenizer")
-    pairs = ((line.source.strip(), line.target.strip()) for line in texts.training)
-    tokenizer = Tokenizer.train(pairs, recipe.tokenizer, seed=recipe.seed)
+    pairs: Iterable[tuple[str, str]] = ((line.source.strip(), line.target.strip()) for line in texts.training)
+    config, corpora = recipe.tokenizer, recipe.data.corpora
+    if directions_of_run(corpora):
+        if config.placeholders == "auto":
+            sample = draw_sample(pairs, _SAMPLED, random.Random(recipe.seed))
+            config = replace(config, placeholders=pieces_for(sample))
+        pairs = fair_pairs(corpora, texts.corpora, shared=config.shared, seed=recipe.seed)
+    tokenizer = Tokenizer.train(pairs, config, seed=recipe.seed)
     tokenizer.save(folder.path)
     write_whole(made, table)
     return tokenizer
@@ -110,18 +124,24 @@ def _parts(texts: Texts) -> dict[str, Corpus]:
     """The text of a run by the folder of its tokens."""
     parts: dict[str, Corpus | None] = {
         **({f"train.{name}": corpus for name, corpus in texts.corpora.items()} or {"train": texts.training}),
-        "valid": texts.validation,
+        **{valid_part(one, texts.validation): text for one, text in texts.validation.items()},
         "replay": texts.replay,
         "general": texts.general,
     }
     return {part: corpus for part, corpus in parts.items() if corpus is not None}
 
 
+def valid_part(direction: Direction, several: Collection[Direction]) -> str:
+    """The name of the folder of the tokens of a validation text; `several` are all of them."""
+    return "valid" if len(several) == 1 else f"valid.{direction[0]}-{direction[1]}"
+
+
 def _same_text(texts: Texts, folder: RunFolder) -> bool:
     """Whether the folder has all tokens of the text. Raises DataError if it has tokens of other text."""
     parts = _parts(texts)
     learnt = _training_parts(texts)
-    names = dict.fromkeys(learnt, "training") | _OTHERS
+    validated = {part: "validation" for part in parts if part.startswith("valid")}
+    names = dict.fromkeys(learnt, "training") | (validated or {"valid": "validation"}) | _OTHERS
     tokens = {part: folder.checkpoints.corpus(part) for part in names}
     same: list[bool | None] = []
     for part, name in names.items():
@@ -141,4 +161,4 @@ def _same_text(texts: Texts, folder: RunFolder) -> bool:
     return all(same)
 
 
-_OTHERS = {"valid": "validation", "replay": "replayed", "general": "general"}
+_OTHERS = {"replay": "replayed", "general": "general"}

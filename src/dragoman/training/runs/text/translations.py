@@ -23,10 +23,12 @@ from dragoman.base.progress import Meter
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.loops import is_invention, loops
 from dragoman.text.corpora.corpus import Corpus
+from dragoman.text.corpora.languages import Direction
 from dragoman.text.corpora.lines import Line
 from dragoman.training.checkpoints.paths import Checkpoints
 from dragoman.training.distillation.options import REFERENCE, outputs_of
 from dragoman.training.runs.recipe import Recipe
+from dragoman.training.runs.text.directions import directions_of
 from dragoman.training.runs.text.teachers import Teachers
 from dragoman.training.runs.text.texts import Say, Texts
 
@@ -52,11 +54,13 @@ def with_outputs(texts: Texts, checkpoints: Checkpoints, say: Say) -> Texts:
     teachers, recipe = texts.teachers, texts.recipe
     if teachers is None:
         return texts
+    directions = {one.name: directions_of(one)[0] for one in recipe.data.corpora}
     corpora: dict[str, Corpus] = dict(texts.corpora) or {REFERENCE: texts.training}
     if recipe.teacher.outputs != "none":
         for name, text in [*corpora.items()]:
             made = TeachersOutputs(
                 teachers=teachers,
+                direction=directions.get(name),
                 text=text,
                 folder=checkpoints.outputs(name),
                 longest=recipe.data.filter.max_length,
@@ -79,6 +83,7 @@ class TeachersOutputs:
     """
 
     teachers: Teachers
+    direction: Direction | None  # of teachers of several languages
     text: Corpus
     folder: Path
     longest: int
@@ -112,7 +117,7 @@ class TeachersOutputs:
             path.unlink()
         self._report(pairs)
         self._translator = None  # its memory is needed for training
-        source, target = self.teachers.languages
+        source, target = self.direction or self.teachers.languages
         return Corpus(
             "the teachers' translations", lambda: _read(paths), (source, target), files=[*map(str, paths)]
         )
@@ -145,7 +150,14 @@ class TeachersOutputs:
         options = self.teachers.options
         search = [options.beam, options.searched, options.average, options.dtype]
         return {
-            "made_with": [*self.teachers.made_with, options.outputs, *search, self.longest, self.referenced],
+            "made_with": [
+                *self.teachers.made_with,
+                options.outputs,
+                *search,
+                self.longest,
+                self.referenced,
+                *(self._languages or ()),
+            ],
             "text": digest(f"{line.source}\n{line.target}\n" for line in lines),
         }
 
@@ -154,7 +166,7 @@ class TeachersOutputs:
     ) -> dict[str, Any]:
         """Translate the lines of a part, after `done` others, and write it. Return its first line."""
         options, translator, meter = self.teachers.options, *self._loaded(done)
-        left_out = Counter[str]()
+        languages, left_out = self._languages, Counter[str]()
         wanted: list[Line] = []
         for line, tokens in zip(
             lines, translator.tokenizer.encode_source([line.source for line in lines]), strict=True
@@ -171,6 +183,8 @@ class TeachersOutputs:
             beam=options.beam,
             n_best=options.searched,
             split=False,
+            source=languages[0] if languages else None,
+            to=languages[1] if languages else None,
         )
         rows: list[str] = []
         for number, (line, best) in enumerate(zip(wanted, found, strict=True)):
@@ -183,6 +197,11 @@ class TeachersOutputs:
             rows += [json.dumps([source, text], ensure_ascii=False) + "\n" for text in chosen]
         meter(done + len(lines))
         return write_part(path, {**about, "pairs": len(rows), "left_out": dict(left_out)}, "".join(rows))
+
+    @property
+    def _languages(self) -> Direction | None:
+        """The languages to translate in, for teachers of several."""
+        return self.direction if self.teachers.members[0].config.directions else None
 
     def _loaded(self, done: int) -> tuple[Translator, Meter]:
         """The teachers, which are loaded when the first part is translated, and the progress from there."""
@@ -202,7 +221,8 @@ class TeachersOutputs:
             case "nearest" if texts:
                 from dragoman.evaluation.metrics import line_bleu
 
-                scores = line_bleu(texts, [line.target] * len(texts), self.teachers.languages[1])
+                _, target = self.direction or self.teachers.languages
+                scores = line_bleu(texts, [line.target] * len(texts), target)
                 return [texts[scores.index(max(scores))]]  # the likeliest of equals
         return [*texts[:1]]
 

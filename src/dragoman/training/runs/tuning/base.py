@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.base.config import read_toml
-from dragoman.base.errors import ConfigError
-from dragoman.base.tables import listing
 from dragoman.interop.formats import format_of, read_model
 from dragoman.interop.source import opened
 from dragoman.text.tokenizers.tokenizer import Tokenizer
@@ -42,21 +40,6 @@ class Base:
     general: dict[Part, Part]  # which of its texts are general, for training and for validation
     load: Callable[[], Bundle]  # a new copy of the model in float32
     folder: Path | None = None  # where it is, for a model of dragoman's
-
-
-@contextmanager
-def open_base(source: str | Path) -> Iterator[Base]:
-    """Open a model to tune, as `open_model` does.
-
-    Raises ConfigError for one with several target languages.
-    """
-    with open_model(source) as base:
-        if len(base.tokenizer.languages) > 1:
-            raise ConfigError(
-                f"{source}: has several target languages: {listing(base.tokenizer.languages)}",
-                hint="tune a model of one target language",
-            )
-        yield base
 
 
 @contextmanager

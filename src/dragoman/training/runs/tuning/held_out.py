@@ -63,6 +63,11 @@ def count_and_draw(corpus: Corpus, *, most: int, seed: int) -> Counted:
     return Counted(pairs=pairs, letters=letters, sample=tuple(sample))
 
 
+def kept_pairs(name: str, pairs: list[Pair]) -> Corpus:
+    """Return pairs in memory as a corpus; the list may be empty."""
+    return Corpus(name, lambda: (Line(number, *pair) for number, pair in enumerate(pairs, 1)))
+
+
 def pairs_to_hold_out(pairs: int) -> int:
     """Return how many of `pairs` to hold out: 5 %, from 50 to 500; 0 if that were over a quarter."""
     wanted = min(max(round(_SHARE * pairs), FEWEST), MOST)

@@ -61,7 +61,8 @@ class TuningConfig(Options, section="tuning"):
         float | Literal["auto"],
         Option(
             "Share of the tuned weights in their final mean with the base's (WiSE-FT, Wortsman et al. 2022); "
-            "1 keeps the tuned weights alone. auto chooses by the loss on held-out text.",
+            "1 keeps the tuned weights alone. auto chooses by the loss on held-out text; it is 1 if the base "
+            "was not trained on a pair of languages of the text.",
             at_least=0,
             at_most=1,
         ),

@@ -22,9 +22,12 @@ from dragoman.models.folder.int8 import rounded_to_int8
 from dragoman.models.folder.merge import merge_lora, write_adapter
 from dragoman.models.folder.weights import put_weights, weights_of, write_weights
 from dragoman.models.lora import lora_shape, lora_weights
+from dragoman.text.corpora.languages import Direction
 from dragoman.training.runs.prepare import Prepared
+from dragoman.training.runs.text.texts import Pairs
 from dragoman.training.runs.tuning.held_out import Pair
 from dragoman.training.trainer import Trainer
+from dragoman.training.validation import direction_name
 from dragoman.translation.translator import Translator
 
 BEFORE, AFTER = "before", "after"
@@ -75,7 +78,14 @@ def finish_tuning(trainer: Trainer, prepared: Prepared, *, base: Bundle, tuned: 
         write_adapter(learnt, weaker, adapter, base=folder, name=adapter.absolute().parent.name)
         say(f"the adapter alone is in {adapter}: use it with the base and --adapter")
     say("translating with the base and with the tuned model")
-    texts = {IN_DOMAIN: prepared.validation_pairs, GENERAL: prepared.general_pairs}
+    texts: dict[str, tuple[Direction | None, Pairs]] = {
+        f"{IN_DOMAIN}, {direction_name(one)}" if len(prepared.validation_pairs) > 1 else IN_DOMAIN: (
+            one if tuned.directions else None,
+            pairs,
+        )
+        for one, pairs in prepared.validation_pairs.items()
+    }
+    texts[GENERAL] = None, prepared.general_pairs
     rounding = rounded_to_int8 if prepared.recipe.training.quantise else nullcontext
     with rounding(base.model), rounding(tuned.model):  # as they are translated with in the end
         comparisons = compared(base, tuned, texts)
@@ -105,14 +115,14 @@ def _choose(
     the smallest with nearly the whole gain in domain. Without held-out pairs it is at most one half. If every
     share loses, it is the smallest.
     """
-    if prepared.validation is None and prepared.general is None:
+    if not prepared.validation and prepared.general is None:
         return _WITHOUT_TEXT, []
     rows: list[dict[str, float]] = []
     for share in (0.0, *_SHARES):
         put(share)
         row = {"share": share}
-        if prepared.validation is not None:
-            row["loss"] = trainer.examiner.loss_of(prepared.validation)
+        if (loss := trainer.examiner.validation_loss()) is not None:
+            row["loss"] = loss
         if prepared.general is not None:
             row["general_loss"] = trainer.examiner.loss_of(prepared.general)
         rows.append(row)
@@ -143,8 +153,8 @@ class Tuned:
 
     @property
     def bleu(self) -> Score | None:
-        """The score of the tuned model in domain, if there is text."""
-        comparison = self.comparisons.get(IN_DOMAIN)
+        """The score of the tuned model in domain, if there is text; of several directions, in the first."""
+        comparison = next((one for name, one in self.comparisons.items() if name.startswith(IN_DOMAIN)), None)
         return None if comparison is None else comparison.scores[AFTER].bleu
 
     def lines(self) -> Iterator[str]:
@@ -160,7 +170,7 @@ class Tuned:
 
     def unknown(self) -> Iterator[str]:
         """Yield notes about missing measurements."""
-        if IN_DOMAIN not in self.comparisons:
+        if not any(name.startswith(IN_DOMAIN) for name in self.comparisons):
             yield _NO_TEXT
         if GENERAL not in self.comparisons:
             yield _NO_GENERAL
@@ -200,24 +210,34 @@ _NOTES = (
 )
 
 
-def compared(base: Bundle, tuned: Bundle, texts: Mapping[str, Sequence[Pair]]) -> dict[str, Comparison]:
-    """Translate and score each text that has pairs with both models, with the default search."""
-    translators = {
-        name: Translator.of(bundle, engine=None) for name, bundle in ((BEFORE, base), (AFTER, tuned))
-    }
+def compared(
+    base: Bundle, tuned: Bundle, texts: Mapping[str, tuple[Direction | None, Sequence[Pair]]]
+) -> dict[str, Comparison]:
+    """Translate and score each text that has pairs with both models, with the default search.
+
+    A text has its direction if the models have several. In one that the base was not trained on, it reads
+    the marks that the tuned model reads.
+    """
+    able = replace(base, directions=tuned.directions)
+    before, able_before, after = (Translator.of(one, engine=None) for one in (base, able, tuned))
     comparisons = {}
-    for text, pairs in texts.items():
+    for text, (direction, pairs) in texts.items():
         if pairs:
+            source, to = direction or (None, None)
+            known = direction is None or direction in base.directions
+            translators = {BEFORE: before if known else able_before, AFTER: after}
             sources = [source for source, _ in pairs]
             comparisons[text] = compare(
                 {
-                    name: [one.text for one in translator.translate(sources, split=False)]
+                    name: [
+                        one.text for one in translator.translate(sources, split=False, source=source, to=to)
+                    ]
                     for name, translator in translators.items()
                 },
                 [reference for _, reference in pairs],
                 baseline=BEFORE,
                 metrics=("bleu", "chrf"),
-                target_language=tuned.target_language,
+                target_language=to or tuned.target_language,
             )
     return comparisons
 

@@ -26,9 +26,17 @@ from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.runs.recipe import DataConfig, Recipe
 from dragoman.training.runs.text.texts import Data, RunRequest, Say, Texts, open_data, two_sided
 from dragoman.training.runs.tuning.base import Base
-from dragoman.training.runs.tuning.held_out import MOST, Pair, count_and_draw, pairs_to_hold_out, without
+from dragoman.training.runs.tuning.held_out import (
+    MOST,
+    Pair,
+    count_and_draw,
+    kept_pairs,
+    pairs_to_hold_out,
+    without,
+)
 from dragoman.training.runs.tuning.options import ReplayFrom, TuningConfig
 from dragoman.training.runs.tuning.recipe import check_own, replay_share, tuned_recipe
+from dragoman.training.runs.tuning.several import is_of_several, open_tuned_directions
 
 
 def open_tuned_texts(request: RunRequest, base: Base, say: Say) -> Texts:
@@ -39,6 +47,8 @@ def open_tuned_texts(request: RunRequest, base: Base, say: Say) -> Texts:
     """
     data, valid, own = request.data, request.valid, request.own
     check_own(own, request.preset)
+    if is_of_several(base):
+        return open_tuned_directions(request, base, say)
     files = from_table(DataConfig, own.get("data", {}), "data")
     if data is None:
         if not files.train:
@@ -48,7 +58,10 @@ def open_tuned_texts(request: RunRequest, base: Base, say: Say) -> Texts:
             valid = request.find(files, files.valid)
     _check_languages(base, request.languages)
     if files.corpora:
-        raise ConfigError("data.corpora: tuning takes one text", hint="name its files in data.train")
+        raise ConfigError(
+            "data.corpora: a model of one pair is tuned on one text",
+            hint="name its files in data.train; for more languages, see dragoman model extend",
+        )
     _check_languages(base, (files.source_language, files.target_language))
     memory = _open(data, base)
     validation = None if valid is None else _open(valid, base)
@@ -84,8 +97,8 @@ def open_tuned_texts(request: RunRequest, base: Base, say: Say) -> Texts:
     return Texts(
         recipe=replace(resolved, tuning=replace(resolved.tuning, replay=tuning.replay, replay_from=chosen)),
         training=memory,
-        validation=validation,
-        validation_pairs=pairs or None,
+        validation={} if validation is None else {(source, target): validation},
+        validation_pairs={(source, target): pairs} if pairs else {},
         replay=replayed,
         general=general,
     )
@@ -247,11 +260,6 @@ def draw_pairs(corpus: Corpus, count: int, *, seed: int) -> Corpus:
     drawn = draw_sample(pairs, count, chance)
     chance.shuffle(drawn)
     return kept_pairs(corpus.name, drawn)
-
-
-def kept_pairs(name: str, pairs: list[Pair]) -> Corpus:
-    """Return pairs in memory as a corpus; the list may be empty."""
-    return Corpus(name, lambda: (Line(number, *pair) for number, pair in enumerate(pairs, 1)))
 
 
 def own_text(base: Base, part: Part, count: int, *, seed: int) -> Corpus | None:

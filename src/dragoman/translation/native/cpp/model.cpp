@@ -238,8 +238,14 @@ template <class Packer> void Model::read(Packer& packer) {
         encoder_norm = packer.norm("encoder_norm", shape);
         decoder_norm = packer.norm("decoder_norm", shape);
     }
-    if (shape.positions == Positions::learned)
+    if (shape.norm_embeddings) {
+        source_embedding_norm = packer.norm("source_embedding_norm", shape);
+        target_embedding_norm = packer.norm("target_embedding_norm", shape);
+    }
+    if (shape.positions == Positions::learned || shape.positions == Positions::learned_apart)
         learned = packer.numbers("positions.table.weight", LONGEST_LEARNED, width);
+    if (shape.positions == Positions::learned_apart)
+        learned_apart = packer.numbers("target_positions.table.weight", LONGEST_LEARNED, width);
     if (shape.positions == Positions::t5) {  // the layers of a stack share their biases
         t5_encoder = packer.numbers("encoder.0.attention.positions.table.weight", T5_BUCKETS, shape.heads);
         if (!shape.ssru)

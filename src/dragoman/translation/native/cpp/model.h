@@ -69,9 +69,9 @@ struct Model {
     Weights source_embedding, target_embedding;
     std::vector<EncoderLayer> encoder;
     std::vector<DecoderLayer> decoder;
-    Norm encoder_norm, decoder_norm;
+    Norm encoder_norm, decoder_norm, source_embedding_norm, target_embedding_norm;
     Linear logits;
-    std::vector<float> learned;                // positions: [LONGEST][E]
+    std::vector<float> learned, learned_apart;  // positions: [LONGEST][E]; those of the decoder, if they are apart
     std::vector<float> t5_encoder, t5_decoder;  // [32][H]
 
     // Pack the weights with `threads` threads. With `mapped`, the weights lie in a mapped file. Then the

@@ -59,6 +59,7 @@ const float* Sinusoids::row(int64_t position) {
 PositionalEncoding::PositionalEncoding(const Model& model, const std::vector<Change>& changes, Stack stack)
     : model_(model),
       kind_(model.shape.positions),
+      learned_(kind_ == Positions::learned_apart && stack == Stack::decoder ? model.learned_apart : model.learned),
       sinusoids_(kind_, model.shape.width, 10000),
       angles_(Positions::sinusoidal, model.shape.head(), 10000) {
     for (const Change& one : changes) {
@@ -82,7 +83,8 @@ void PositionalEncoding::embed(float* x, int64_t position, int64_t source) {
             row = sinusoids_.row(position);
             break;
         case Positions::learned:
-            row = model_.learned.data() + std::min(position, LONGEST_LEARNED - 1) * width;
+        case Positions::learned_apart:
+            row = learned_.data() + std::min(position, LONGEST_LEARNED - 1) * width;
             break;
         case Positions::index:
             x[width - 1] = float(position);

@@ -53,6 +53,7 @@ class PositionalEncoding {
   private:
     const Model& model_;
     Positions kind_;
+    const std::vector<float>& learned_;
     bool placed_ = true;  // whether tokens have positions,
     int64_t later_ = 0;   // and what is added to them
     Sinusoids sinusoids_, angles_;

@@ -8,7 +8,7 @@
 namespace dragoman {
 
 enum class Positions : int32_t {
-    sinusoidal, sinusoidal_halves, sinusoidal_t2t, learned, index, fraction, none, relative, t5, alibi, rotary
+    sinusoidal, sinusoidal_halves, sinusoidal_t2t, learned, learned_apart, index, fraction, none, relative, t5, alibi, rotary
 };
 enum class Tie : int32_t { all, decoder, none };
 
@@ -23,7 +23,7 @@ struct Shape {
     Positions positions;
     int32_t activation;  // an Activation
     int32_t window;      // positions that each position sees; 0 for all
-    int32_t ssru, pre_norm, rms_norm, final_norm, scale_embeddings, attention_bias, output_bias;  // bool
+    int32_t ssru, pre_norm, rms_norm, final_norm, scale_embeddings, norm_embeddings, attention_bias, output_bias;  // bool
     float epsilon;
 
     int64_t head() const { return width / heads; }                 // D

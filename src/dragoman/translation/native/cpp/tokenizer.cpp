@@ -105,8 +105,6 @@ std::string_view mark_of(std::string_view line) {
     return line.substr(0, end + 2);
 }
 
-constexpr int32_t FIRST = 4;  // the id behind those of pad, start, end and unknown
-
 // Without the spaces at both ends, as Python's str.strip.
 std::string_view stripped(std::string_view text) {
     const auto length = [](std::string_view c) -> size_t {
@@ -140,8 +138,8 @@ std::string Tokenizer::read(std::string_view kind, std::string_view model, std::
     std::string wrong = model_.read(model);
     if (!wrong.empty()) return wrong;
     if (!mapped_) {
-        for (int32_t id = FIRST; id < size() && model_.is_control(id); id++)
-            if (mark_of(piece(id)) == piece(id)) ids_.insert(piece(id), id);
+        for (int32_t id = 0; id < size(); id++)
+            if (model_.is_control(id) && mark_of(piece(id)) == piece(id)) ids_.insert(piece(id), id);
         return "";
     }
     if (!StringList(list).read(list_) || list_.size() > INT32_MAX) return "not a list of pieces";

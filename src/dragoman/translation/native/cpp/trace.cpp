@@ -110,7 +110,10 @@ class Pass {
         parts_ = {content, x, Numbers(x.size(), 0.0f)};
         for (size_t i = 0; i < x.size(); i++) parts_.position[i] -= content[i];
         terms_ = 0;
-        return x;
+        if (!shape_.norm_embeddings) return x;
+        const Norm& norm = source ? model_.source_embedding_norm : model_.target_embedding_norm;
+        parts_ = through(parts_, norm, x);
+        return last_norm(norm, x, side + "_embedding_norm");
     }
 
     Numbers normalise(const Norm& norm, const Numbers& x) const {

@@ -40,14 +40,16 @@ KeptTrace* traced(const std::shared_ptr<Engine>& engine, char* message, int32_t 
 void keep_positions(Trace& trace, const Model& model, int64_t length) {
     const Shape& shape = model.shape;
     const int64_t head = shape.head(), distances = 2 * length - 1;
-    PositionalEncoding positions(model, {}, Stack::decoder);
-    std::vector<float> input(size_t(length * shape.width)), angles(size_t(length * head)), query(size_t(shape.width));
+    PositionalEncoding positions(model, {}, Stack::encoder), apart(model, {}, Stack::decoder);
+    std::vector<float> input(size_t(length * shape.width)), target = input, angles(size_t(length * head)), query(size_t(shape.width));
     for (int64_t i = 0; i < length; i++) {
         positions.embed(input.data() + i * shape.width, i, length);
+        apart.embed(target.data() + i * shape.width, i, length);
         for (int64_t d = 0; d < head; d += 2) angles[size_t(i * head + d)] = 1;
         positions.turn(angles.data() + i * head, 1, i);
     }
     trace.keep("positions.input", {length, shape.width}, input);
+    trace.keep("positions.target", {length, shape.width}, target);  // the same, unless they are apart
     trace.keep("positions.angles", {length, head}, angles);  // their cosines and sines
     for (int32_t decoder = 0; decoder < (shape.ssru ? 1 : 2); decoder++) {
         const SelfAttention& layer = decoder ? model.decoder[0].attention : model.encoder[0].attention;

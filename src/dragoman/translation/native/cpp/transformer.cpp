@@ -50,7 +50,7 @@ void Transformer::encode(const std::vector<Source*>& sources) {
         }
     }
     const int64_t rows = block->rows = int64_t(tokens_.size());
-    const float* x = embed(model_.source_embedding, source_positions_, rows);
+    const float* x = embed(model_.source_embedding, source_positions_, model_.source_embedding_norm, rows);
     for (int64_t i = 0; i < shape_.encoder_layers; i++) {
         const EncoderLayer& layer = model_.encoder[i];
         check_open();
@@ -87,7 +87,7 @@ const float* Transformer::step(const std::vector<Row>& rows) {
         length_.push_back(row.source->length());
         row.cache->grow(row.position + 1);
     }
-    const float* x = embed(model_.target_embedding, positions_, count);
+    const float* x = embed(model_.target_embedding, positions_, model_.target_embedding_norm, count);
     for (int64_t i = 0; i < shape_.decoder_layers; i++) {
         const DecoderLayer& layer = model_.decoder[i];
         check_open();
@@ -120,8 +120,8 @@ void Transformer::logits(int64_t rows, int64_t first, int64_t last, float* out, 
     multiply(model_.logits.packed(), prepared_, rows, first, last, out, stride);
 }
 
-// x_ = embedding * sqrt(E) + position, sections 3.4 and 3.5.
-float* Transformer::embed(const Weights& embedding, PositionalEncoding& positions, int64_t rows) {
+// x_ = embedding * sqrt(E) + position, sections 3.4 and 3.5, normalised if the model does so.
+float* Transformer::embed(const Weights& embedding, PositionalEncoding& positions, const Norm& norm, int64_t rows) {
     float* x = x_.get(rows * shape_.stride());
     const float scale = shape_.scale_embeddings ? float(std::sqrt(double(shape_.width))) : 1.0f;
     for (int64_t i = 0; i < rows; i++) {
@@ -131,6 +131,7 @@ float* Transformer::embed(const Weights& embedding, PositionalEncoding& position
         for (int64_t e = 0; e < shape_.width; e++) row[e] *= scale;
         positions.embed(row, position_[i], length_[i]);
     }
+    if (shape_.norm_embeddings) normalise(norm, x, rows, x);
     return x;
 }
 

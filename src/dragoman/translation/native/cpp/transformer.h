@@ -96,7 +96,7 @@ class Transformer {
     }
 
   private:
-    float* embed(const Weights& embedding, PositionalEncoding& positions, int64_t rows);
+    float* embed(const Weights& embedding, PositionalEncoding& positions, const Norm& norm, int64_t rows);
     void silence(float* heads, int64_t rows, Stack stack, int64_t layer) const;
     template <class Sublayer> void residual(const Norm& norm, int64_t rows, Sublayer sublayer);
     void normalise(const Norm& norm, const float* x, int64_t rows, float* out) const;

@@ -156,8 +156,8 @@ function whole(what, value, least, most) {
 /** A model in this thread. `Translator` has one in each of its workers. */
 class Model {
     static ACTIVATIONS = ["relu", "gelu", "quick-gelu", "swish", "swiglu"];
-    static POSITIONS = ["sinusoidal", "sinusoidal-halves", "sinusoidal-t2t", "learned", "index", "fraction", "none",
-        "relative", "t5", "alibi", "rotary"];
+    static POSITIONS = ["sinusoidal", "sinusoidal-halves", "sinusoidal-t2t", "learned", "learned-apart", "index", "fraction",
+        "none", "relative", "t5", "alibi", "rotary"];
     static STORED = {F32: [0, 4], F64: [1, 8], F16: [2, 2], BF16: [3, 2], I8: [4, 1], I32: [-1, 4]}; // its number, bytes
     static TYPES = ["float32", "bfloat16", "int8"];
     static STOPS = ["full", "patient", "shrinking", "exact"];
@@ -171,7 +171,7 @@ class Model {
         d_model: 512, d_ff: 2048, heads: 8, kv_heads: null, encoder_layers: 6, decoder_layers: 6, source_vocab: 0,
         target_vocab: 0, pad_id: 0, start_id: 1, end_id: 2, tie: "all", positions: "sinusoidal", activation: "relu",
         window: null, norm: "post", norm_kind: "layer", norm_epsilon: 1e-5, final_norm: true, embedding_scale: true,
-        attention_bias: false, output_bias: false, dropout: 0, attention_dropout: 0, activation_dropout: 0,
+        embedding_norm: false,        attention_bias: false, output_bias: false, dropout: 0, attention_dropout: 0, activation_dropout: 0,
         architecture: "",
     };
 
@@ -326,7 +326,7 @@ class Model {
             s.decoder_layers, s.pad_id, s.start_id, s.end_id, ["all", "decoder", "none"].indexOf(s.tie),
             Model.POSITIONS.indexOf(s.positions), Model.ACTIVATIONS.indexOf(s.activation),
             Math.min(s.window ?? 0, 2 ** 30), s.architecture === "ssru", s.norm === "pre", s.norm_kind === "rms",
-            s.final_norm, s.embedding_scale, s.attention_bias, s.output_bias, 0);
+            s.final_norm, s.embedding_scale, s.embedding_norm, s.attention_bias, s.output_bias, 0);
         new Float32Array(numbers.buffer)[numbers.length - 1] = s.norm_epsilon;
         return numbers;
     }

@@ -1,0 +1,128 @@
+"""The texts of a run that tunes a model of several languages.
+
+Each text has its direction. Old pairs are named beside the new ones, so that the model keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dragoman.base.config import from_table
+from dragoman.base.errors import ConfigError
+from dragoman.base.languages import closest
+from dragoman.base.tables import count
+from dragoman.text.corpora.corpus import Corpus, chained
+from dragoman.training.runs.recipe import CorpusConfig, DataConfig, Recipe
+from dragoman.training.runs.text.directions import directions_of, validation_of, with_languages
+from dragoman.training.runs.text.texts import RunRequest, Say, Texts, open_data, open_named, validating
+from dragoman.training.runs.tuning.base import Base
+from dragoman.training.runs.tuning.held_out import (
+    MOST,
+    count_and_draw,
+    kept_pairs,
+    pairs_to_hold_out,
+    without,
+)
+from dragoman.training.runs.tuning.recipe import tuned_recipe
+
+_MEMORY = "memory"  # the name of text on the command line
+
+
+def open_tuned_directions(request: RunRequest, base: Base, say: Say) -> Texts:
+    """Resolve the recipe for the base and the texts, and open them.
+
+    Raises ConfigError for options and languages that do not fit the base, DataError for text that cannot be
+    read.
+    """
+    own = request.own
+    data = from_table(DataConfig, own.get("data", {}), "data")
+    if request.replay is not None or request.general is not None:
+        raise ConfigError(
+            f"--replay or --general with {base.name}, a model of several languages",
+            hint="name old pairs beside the new ones in [[data.corpora]], with a weight and valid files",
+        )
+    if request.data is not None or data.train:
+        files = request.data if request.data is not None else request.find(data, data.train)
+        named = request.valid
+        if named is None and data.valid:
+            named = request.find(data, data.valid)
+        languages = request.languages
+        data = replace(data, train=(), valid=(), corpora=(CorpusConfig(name=_MEMORY, train=("given",)),))
+        corpora = {_MEMORY: open_data(files, languages)}
+        validated = {} if named is None else {_MEMORY: open_data(named, languages)}
+    elif data.corpora:
+        corpora = open_named(data, request.data_root, (None, None), lambda one: one.train)
+        validated = open_named(data, request.data_root, (None, None), lambda one: one.valid)
+    else:
+        raise ConfigError(
+            "no text to tune on", hint="name a .tmx or .tsv file, two text files, or data.corpora"
+        )
+    seed = from_table(Recipe, {"seed": own["seed"]} if "seed" in own else {}).seed
+    for one in data.corpora:
+        if one.name not in validated:
+            corpora[one.name], validated[one.name] = _held_out(corpora[one.name], seed, say)
+    validated = {name: text for name, text in validated.items() if any(True for _ in text)}
+    training = chained([*corpora.values()])
+    counted = count_and_draw(training, most=0, seed=seed)
+    own = {**own, "tuning": {**own.get("tuning", {}), "replay": 0.0, "replay_from": "none"}}
+    recipe = tuned_recipe(base, own, pairs=counted.pairs, letters=counted.letters)
+    recipe = replace(recipe, data=replace(recipe.data, train=(), valid=(), corpora=data.corpora))
+    recipe = with_languages(recipe, corpora, several=True)
+    recipe = replace(recipe, data=replace(recipe.data, corpora=_as_base(recipe.data.corpora, base)))
+    directions = dict.fromkeys(each for one in recipe.data.corpora for each in directions_of(one))
+    if recipe.tuning.interpolate == "auto" and not directions.keys() <= set(base.config.directions):
+        # The mean with a base that does not know a language would forget it.
+        recipe = replace(recipe, tuning=replace(recipe.tuning, interpolate=1.0))
+    say(f"{count(counted.pairs, 'pair')} to tune {base.name} on, in {', '.join(map('-'.join, directions))}")
+    return Texts(
+        recipe=recipe,
+        training=training,
+        **validating(validation_of(recipe.data.corpora, validated)),
+        corpora=corpora,
+    )
+
+
+def is_of_several(base: Base) -> bool:
+    """Whether the base reads or was trained on several languages."""
+    return bool(base.config.directions or base.tokenizer.languages)
+
+
+def _held_out(text: Corpus, seed: int, say: Say) -> tuple[Corpus, Corpus]:
+    """The text without some of its pairs, and these."""
+    counted = count_and_draw(text, most=MOST, seed=seed)
+    sample = counted.sample[: pairs_to_hold_out(counted.pairs)]
+    apart, _ = without(text, sample, alike=0.9)
+    say(f"{text.name}: {count(len(sample), 'pair')} held out")
+    held = kept_pairs(f"held out of {text.name}", [*sample])
+    held.source_language, held.target_language = text.source_language, text.target_language
+    return apart, held
+
+
+def _as_base(corpora: tuple[CorpusConfig, ...], base: Base) -> tuple[CorpusConfig, ...]:
+    """The texts with their languages as the base writes them. Raises ConfigError for one that it lacks."""
+    trained, marks = base.config.directions, base.tokenizer.languages
+    known = {one for pair in trained for one in pair} | set(marks)
+    codes: Mapping[str, str] = {
+        code: closest(code, known) or code
+        for one in corpora
+        for code in (one.source_language or "", one.target_language or "")
+    }
+    renamed = tuple(
+        replace(
+            one,
+            source_language=codes[one.source_language or ""],
+            target_language=codes[one.target_language or ""],
+        )
+        for one in corpora
+    )
+    config, targets = base.tokenizer.config, {target for _, target in trained}
+    for source, target in (direction for one in renamed for direction in directions_of(one)):
+        needed = [] if len(targets) == 1 and target in targets else [target]
+        needed += [source] if config.source_mark else []
+        if missing := [one for one in needed if one not in marks]:
+            raise ConfigError(
+                f"{base.name}: its vocabulary has no mark for {missing[0]}",
+                hint=f"add the language first: dragoman model extend {base.name} --language {missing[0]}",
+            )
+    return renamed

@@ -1,0 +1,188 @@
+"""A run in several directions: from texts in several languages to a model folder, and its tuning."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.training.runs.test_run import Notes
+
+from dragoman import Translator, train
+from dragoman.base.errors import ConfigError
+from dragoman.text import toy
+from dragoman.translation.folder.config import read_config
+
+PAIRS, VALID = toy.pairs(seed=3, count=80), toy.pairs(seed=4, count=6)
+TINY = [
+    "tokenizer.vocab_size=420",
+    *(
+        "model.d_model=16",
+        "model.d_ff=16",
+        "model.heads=2",
+        "model.encoder_layers=1",
+        "model.decoder_layers=1",
+    ),
+    *(
+        "training.max_updates=4",
+        "training.validate_every=2",
+        "training.warmup=2",
+        "training.batch_tokens=800",
+    ),
+]
+# The teacher is too young to translate, but its distributions can be learnt from.
+WORDS = ["teacher.outputs=none", "teacher.words=0.5", "data.placeholders=0"]
+RECIPE = """
+preset = "tiny"
+[[data.corpora]]
+name = "german"
+train = ["train.en", "train.de"]
+valid = ["valid.en", "valid.de"]
+test = ["valid.en", "valid.de"]
+both = true
+[[data.corpora]]
+name = "code"
+train = ["code.en-cs.tsv"]
+valid = ["valid.en-cs.tsv"]
+"""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """German, and a code that stands for a third language: the letters of English in reverse order."""
+    folder = tmp_path_factory.mktemp("data")
+    for name, pairs in (("train", PAIRS), ("valid", VALID)):
+        for side, language in enumerate(("en", "de")):
+            text = "".join(f"{pair[side]}\n" for pair in pairs)
+            (folder / f"{name}.{language}").write_text(text, encoding="utf-8")
+    rows = [f"{english}\t{english[::-1]}\n" for english, _ in PAIRS[:20]]
+    (folder / "code.en-cs.tsv").write_text("".join(rows), encoding="utf-8")
+    (folder / "valid.en-cs.tsv").write_text("".join(rows[:4]), encoding="utf-8")
+    (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    return folder
+
+
+def run(data: Path, output: Path, *overrides: str, **options: Any) -> Notes:
+    notes = Notes()
+    options.setdefault("recipe", data / "recipe.toml")
+    train(output=output, data_root=data, overrides=[*TINY, *overrides], observer=notes, **options)
+    return notes
+
+
+@pytest.fixture(scope="module")
+def many(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run") / "many"
+    run(data, folder)
+    return folder
+
+
+def rows(folder: Path, kind: str) -> list[dict[str, Any]]:
+    lines = map(json.loads, (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if line["kind"] == kind]
+
+
+def test_a_model_of_several_languages(many: Path) -> None:
+    config = read_config(many)
+    assert (config.source_language, config.target_language) == ("mul", "mul")
+    assert config.directions == (("en", "de"), ("de", "en"), ("en", "cs"))
+    translator = Translator.load(many)
+    assert translator.tokenizer.languages == ("de", "en", "cs")
+    found = [translator.translate("The dog sleeps.", source="en", to=to) for to in ("de", "cs")]
+    assert found[0].score != found[1].score
+    scored = [translator.score([("The dog sleeps.", "Der Hund.")], source="en", to=to) for to in ("de", "cs")]
+    assert scored[0][0].score != scored[1][0].score
+
+
+def test_scores_of_each_direction_and_their_mean(many: Path) -> None:
+    valid = rows(many, "valid")
+    assert [row["step"] for row in valid] == [2, 4]
+    for row in valid:
+        each = row["directions"]
+        assert [*each] == ["en-de", "de-en", "en-cs"]
+        assert row["loss"] == pytest.approx(sum(one["loss"] for one in each.values()) / 3)
+        assert row["chrf"] == pytest.approx(sum(one["chrf"] for one in each.values()) / 3)
+    card = (many / "README.md").read_text(encoding="utf-8")
+    assert "Translates between several languages: en-de, de-en, en-cs." in card
+    assert "| validation de-en | 6 |" in card
+
+
+def test_the_loss_of_a_direction_is_that_of_its_marked_pairs(many: Path, data: Path) -> None:
+    translator = Translator.load(many, engine="pytorch")
+    (last,) = rows(many, "result")
+    losses = {}
+    for source, to, pairs in (("en", "de", VALID), ("de", "en", [(b, a) for a, b in VALID])):
+        found = translator.score(pairs, source=source, to=to)
+        tokens = sum(len(one.token_logp) for one in found)
+        losses[f"{source}-{to}"] = -sum(sum(one.token_logp) for one in found) / tokens
+    code = [tuple(line.split("\t")) for line in (data / "valid.en-cs.tsv").read_text().splitlines()]
+    found = translator.score(code, source="en", to="cs")  # type: ignore[arg-type]
+    losses["en-cs"] = -sum(sum(one.token_logp) for one in found) / sum(len(one.token_logp) for one in found)
+    assert last["loss"] == pytest.approx(sum(losses.values()) / 3, rel=0.01)  # trained in bf16 perhaps
+
+
+def test_the_worst_direction_may_decide(data: Path, tmp_path: Path) -> None:
+    run(data, tmp_path / "run", "training.stop_direction=worst", "training.calibrate=0")
+    for row in rows(tmp_path / "run", "valid"):
+        assert row["loss"] == max(one["loss"] for one in row["directions"].values())
+        assert row["bleu"] == min(one["bleu"] for one in row["directions"].values())
+
+
+def test_marks_at_the_beginning_of_the_target(data: Path, tmp_path: Path) -> None:
+    run(data, tmp_path / "run", "tokenizer.target_mark=target", "tokenizer.source_mark=true")
+    translator = Translator.load(tmp_path / "run")
+    (one,) = translator.translate(["The dog sleeps."], source="en", to="cs")
+    assert not any(">>" in piece for piece in one.tokens)
+
+
+def test_a_run_of_several_is_done_once(many: Path, data: Path) -> None:
+    notes = run(data, many)
+    assert "this run is complete" in " ".join(notes.messages)
+
+
+def test_validation_text_of_one_direction_is_refused(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="validation text of one direction") as error:
+        run(data, tmp_path / "run", valid=VALID)
+    assert "[[data.corpora]]" in (error.value.hint or "")
+
+
+def test_a_model_of_several_is_tuned(many: Path, data: Path, tmp_path: Path) -> None:
+    notes = Notes()
+    memory = [(german, english) for english, german in PAIRS]
+    overrides = ["training.max_updates=3", "training.validate_every=3"]
+    tuned = train(
+        memory,
+        base=many,
+        output=tmp_path / "tuned",
+        source_language="deu",
+        target_language="en",
+        overrides=overrides,
+        observer=notes,
+    )
+    assert "to tune" in " ".join(notes.messages)
+    assert tuned.directions == read_config(many).directions
+    (row,) = rows(tmp_path / "tuned", "valid")[-1:]
+    assert row["directions"] == {}  # one direction
+    with pytest.raises(ConfigError, match="its vocabulary has no mark for fr") as error:
+        train(PAIRS, base=many, output=tmp_path / "x", source_language="en", target_language="fr")
+    assert "dragoman model extend" in (error.value.hint or "")
+    with pytest.raises(ConfigError, match="--replay or --general"):
+        train(PAIRS, base=many, output=tmp_path / "x", replay=PAIRS)
+
+
+def test_old_pairs_are_named_beside_new_ones(many: Path, data: Path, tmp_path: Path) -> None:
+    recipe = tmp_path / "more.toml"
+    recipe.write_text(RECIPE.replace('preset = "tiny"\n', ""), encoding="utf-8")
+    overrides = ["training.max_updates=2", "training.validate_every=2"]
+    train(base=many, recipe=recipe, data_root=data, output=tmp_path / "tuned", overrides=overrides)
+    names = [row["text"] for row in rows(tmp_path / "tuned", "comparison")]
+    assert names == ["in domain, en-de", "in domain, de-en", "in domain, en-cs"]
+
+
+def test_a_student_of_a_model_of_several(many: Path, data: Path, tmp_path: Path) -> None:
+    recipe = tmp_path / "student.toml"
+    recipe.write_text(RECIPE.replace("both = true\n", ""), encoding="utf-8")
+    run(data, tmp_path / "student", *WORDS, recipe=recipe, teachers=[many])
+    assert read_config(tmp_path / "student").directions == (("en", "de"), ("en", "cs"))
+    with pytest.raises(ConfigError, match="german: both = true, but teachers translate in one direction"):
+        run(data, tmp_path / "x", teachers=[many])
