@@ -75,7 +75,8 @@ def test_an_imported_model_answers_as_python(
 def test_a_model_of_several_languages_answers_as_python(
     mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save(several_bundle(target_mark=mark), tmp_path / "float32")
+    several = several_bundle(target_mark=mark, byte_fallback=False)  # bytes of line breaks are spaces
+    save(several, tmp_path / "float32")
     quantise_folder(tmp_path / "float32", tmp_path / "int8")
     begun = [(LINES[0], "Die "), (LINES[2], "Zwei Boote w"), (LINES[3], "")]
     compare(tmp_path / "int8", begun, monkeypatch, {"source": "en", "to": "fr"}, lines=LINES[:8])
