@@ -10,7 +10,7 @@ from statistics import fmean
 import torch
 
 from dragoman.models.seq2seq import AnySeq2Seq
-from dragoman.text.corpora.languages import Direction
+from dragoman.text.corpora.languages import Direction, direction_name
 from dragoman.training.checkpoints import selection
 from dragoman.training.checkpoints.progress import Candidate
 from dragoman.training.data.batches import batch_of, plan
@@ -108,8 +108,3 @@ class Examiner:
 def perplexity(loss: float) -> float:
     """The exponential of a loss in nats."""
     return math.exp(min(loss, 700))  # beyond 700 it would overflow
-
-
-def direction_name(direction: Direction) -> str:
-    """The name of a direction in reports: en-de."""
-    return "-".join(direction)

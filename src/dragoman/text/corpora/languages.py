@@ -32,6 +32,11 @@ _ABBREVIATED = frozenset("source src target tgt trg".split())  # surely columns,
 _IGNORED = SUFFIXES | {".txt"}
 
 
+def direction_name(direction: Direction) -> str:
+    """The name of a direction in reports: en-de."""
+    return "-".join(direction)
+
+
 def is_language(text: str) -> bool:
     """Whether the text looks like the code of a language: en, pt-BR, zho_Hans."""
     return bool(_ONE.fullmatch(text)) and text not in _NO_LANGUAGES

@@ -13,13 +13,12 @@ import torch
 
 from dragoman.base.files import write_whole
 from dragoman.base.tables import count, markdown
-from dragoman.text.corpora.languages import Direction
+from dragoman.text.corpora.languages import Direction, direction_name
 from dragoman.training.data.mixture import TrainingText
 from dragoman.training.events import Finished, Started
 from dragoman.training.runs.prepare import Prepared
 from dragoman.training.runs.recipe import Recipe
 from dragoman.training.runs.tuning.outcome import Tuned
-from dragoman.training.validation import direction_name
 from dragoman.translation.folder.summary import describe_shape
 from dragoman.version import __version__
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from dragoman.evaluation.evaluate import evaluate
 from dragoman.models.folder.bundle import Bundle
-from dragoman.text.corpora.languages import Direction
+from dragoman.text.corpora.languages import Direction, direction_name
 from dragoman.training.events import SampleTranslation
 from dragoman.training.processes.distributed import World
-from dragoman.training.validation import Scored, direction_name
+from dragoman.training.validation import Scored
 from dragoman.translation.search.options import Beam
 from dragoman.translation.translator import Translator
 

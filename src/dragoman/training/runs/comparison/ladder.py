@@ -113,12 +113,12 @@ def plan_rungs(
     for entry in rungs:
         entry.runs(Path())
         data = resolve(recipe=entry.file, overrides=entry.overrides).data
-        training = [one.train for one in data.corpora] or [data.train]
-        texts = [*(("train", names) for names in training), ("valid", data.valid), ("test", data.test)]
-        for part, names in texts:
-            if not names:
+        for part in ("train", "valid", "test"):
+            texts = [getattr(data, part), *(getattr(one, part) for one in data.corpora)]
+            if not any(texts):
                 raise ConfigError(f"{entry.file}: names no {part} text", hint=f"set data.{part}")
-            find_data(data, data_root, names)
+            for names in filter(None, texts):
+                find_data(data, data_root, names)
     return rungs
 
 
@@ -243,15 +243,17 @@ def _mean(runs: Sequence[Rung]) -> Rung:
 
 def _evaluate(entry: PlannedRung, planned: Seeded, translator: Translator, data_root: Path | None) -> Rung:
     recipe = resolve(recipe=entry.file, overrides=planned.overrides)
-    evaluation = score_test(translator, recipe, data_root)
+    tested = score_test(translator, recipe, data_root)
     tokenizer = translator.tokenizer
     run = RunFolder(planned.folder)
     texts = [TokenisedCorpus(path, tokenizer) for path in run.checkpoints.training_texts()]
     longest = max(int(text.source.lengths.max(initial=0)) for text in texts)
     # Neither these lengths nor those in the corpus count the end token.
-    encoded = tokenizer.encode_source([translation.source for translation in evaluation.translations])
-    longer = [row for row, ids in enumerate(encoded) if len(ids) > longest]
-    scores, progress = evaluation.scores, run.checkpoints.progress()
+    (evaluation, *others), longer = tested.evaluations.values(), list[int]()
+    if not others:
+        encoded = tokenizer.encode_source([translation.source for translation in evaluation.translations])
+        longer = [row for row, ids in enumerate(encoded) if len(ids) > longest]
+    progress = run.checkpoints.progress()
     model = translator.bundle.model
     return Rung(
         name=entry.name,
@@ -261,10 +263,10 @@ def _evaluate(entry: PlannedRung, planned: Seeded, translator: Translator, data_
         updates=progress.step,
         minutes=progress.seconds / 60,
         tokens=progress.tokens,
-        bleu=scores.bleu.value,
-        signature=scores.bleu.signature,
-        lowercased=evaluation.score(lowercase=True).bleu.value,
-        chrf=scores.chrf.value,
+        bleu=tested.bleu,
+        signature=tested.signatures("bleu"),
+        lowercased=tested.lowercased,
+        chrf=tested.chrf,
         longest_seen=longest,
         longer=len(longer),
         longer_bleu=evaluation.score(longer).bleu.value if longer else None,

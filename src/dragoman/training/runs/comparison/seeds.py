@@ -7,9 +7,10 @@ unless it is larger.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
@@ -18,13 +19,18 @@ from dragoman.base.config import from_table
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned
+from dragoman.text.corpora.languages import Direction, direction_name
 from dragoman.training.events import Observer, Stop
 from dragoman.training.processes.distributed import joined
 from dragoman.training.runs.folder import RunFolder
-from dragoman.training.runs.recipe import Recipe, find_data, recipe_of_run, set_options
+from dragoman.training.runs.recipe import DataConfig, Recipe, find_data, recipe_of_run, set_options
+from dragoman.training.runs.text.directions import validation_of, with_languages
+from dragoman.training.runs.text.texts import open_named
 
 if TYPE_CHECKING:
     from dragoman.evaluation.evaluate import Evaluation
+    from dragoman.evaluation.results import MetricName
+    from dragoman.translation.search.options import Decoding
     from dragoman.translation.translator import Translator
 
 MOST_SEEDS = 1000
@@ -54,6 +60,7 @@ class SeedScores:
     test_bleu: float | None = None
     test_lowercased: float | None = None  # BLEU
     test_chrf: float | None = None
+    pairs: dict[str, float] = field(default_factory=dict)  # test BLEU by pair of languages, of several
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +121,11 @@ class SeedReport:
             rows.append([str(run.seed), f"{run.updates:,}", f"{run.minutes:.1f}", *cells])
         means = [spreads[name].text(_MEASURES[name][1]) if name in spreads else "-" for name in shown]
         rows.append(["mean" if len(self.runs) == 1 else "mean ± sd", "", "", *means])
-        return "\n".join((*aligned(rows), "", *self.notes))
+        pairs = [
+            f"test BLEU {pair}: {spread_of([run.pairs[pair] for run in self.runs]).text(2)}"
+            for pair in self.runs[0].pairs
+        ]
+        return "\n".join((*aligned(rows), "", *pairs, *self.notes))
 
 
 def spread_of(values: Sequence[float]) -> Spread:
@@ -156,10 +167,11 @@ def plan_seeds(
     """
     own = set_options(recipe, overrides)
     plain = from_table(Recipe, {key: own[key] for key in ("seed", "data") if key in own})
-    if plain.data.test:
-        find_data(plain.data, data_root, plain.data.test)  # before anything is trained
+    for names in filter(None, [plain.data.test, *(one.test for one in plain.data.corpora)]):
+        find_data(plain.data, data_root, names)  # before anything is trained
     runs = seeded(output, overrides, first=plain.seed, count=count)
-    if not (validated or (own_text and plain.data.valid) or plain.data.test):
+    own_valid = plain.data.valid or any(one.valid for one in plain.data.corpora)
+    if not (validated or (own_text and own_valid) or has_test(plain.data)):
         raise ConfigError(
             "--seeds needs text to score: the runs have neither validation nor test text",
             hint="pass --valid FILE FILE, or a recipe with data.test",
@@ -202,15 +214,77 @@ def report_seeds(
     return report
 
 
-def score_test(translator: Translator, recipe: Recipe, data_root: Path | None) -> Evaluation:
+@dataclass(frozen=True)
+class Tested:
+    """The translations of a recipe's test text, by pair of languages; the scores are the means."""
+
+    evaluations: Mapping[Direction, Evaluation]
+
+    @cached_property
+    def bleu(self) -> float:
+        return fmean(self.by_pair.values())
+
+    @cached_property
+    def lowercased(self) -> float:
+        return fmean(one.score(lowercase=True).bleu.value for one in self.evaluations.values())
+
+    @cached_property
+    def chrf(self) -> float:
+        return fmean(one.scores.chrf.value for one in self.evaluations.values())
+
+    @cached_property
+    def by_pair(self) -> dict[str, float]:
+        """BLEU of each pair."""
+        return {direction_name(pair): one.scores.bleu.value for pair, one in self.evaluations.items()}
+
+    def signatures(self, metric: MetricName, *, lowercase: bool = False) -> str:
+        """The signatures of a metric; several languages may have several."""
+        found = (one.score(lowercase=lowercase).by_metric[metric] for one in self.evaluations.values())
+        return " ".join(dict.fromkeys(one.signature for one in found))
+
+
+def has_test(data: DataConfig) -> bool:
+    """Whether a recipe names test text."""
+    return bool(data.test or any(one.test for one in data.corpora))
+
+
+def score_test(
+    translator: Translator,
+    recipe: Recipe,
+    data_root: Path | None,
+    decoding: Decoding | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Tested:
     """Translate and score the test text of a recipe."""
     from dragoman.evaluation.evaluate import evaluate
     from dragoman.text.corpora.corpus import open_corpus
 
-    languages = translator.source_language, translator.target_language
-    test = open_corpus(find_data(recipe.data, data_root, recipe.data.test), languages=languages)
-    pairs = [(line.source, line.target) for line in test]
-    return evaluate(translator, pairs, metrics=("bleu", "chrf"), bootstrap=0)
+    several, languages = bool(translator.directions), (translator.source_language, translator.target_language)
+    if recipe.data.test:
+        files = find_data(recipe.data, data_root, recipe.data.test)
+        texts = {languages: open_corpus(files, languages=languages)}
+    else:
+        opened = open_named(
+            recipe.data, data_root, (None, None) if several else languages, lambda one: one.test
+        )
+        tested = tuple(one for one in recipe.data.corpora if one.name in opened)
+        chosen = replace(recipe, data=replace(recipe.data, corpora=tested))
+        texts = validation_of(with_languages(chosen, opened, several=True).data.corpora, opened)
+    found: dict[Direction, Evaluation] = {}
+    for (source, to), text in texts.items():
+        pairs = [(line.source, line.target) for line in text]
+        say(f"{source}-{to}: {len(pairs):,} sentences")
+        ways = (source, to) if several else (None, None)
+        found[source, to] = evaluate(
+            translator,
+            pairs,
+            decoding,
+            metrics=("bleu", "chrf"),
+            bootstrap=0,
+            source=ways[0],
+            to=ways[1],
+        )
+    return Tested(found)
 
 
 def _scores(run: Seeded, data_root: Path | None) -> tuple[SeedScores, Iterable[str]]:
@@ -232,16 +306,16 @@ def _scores(run: Seeded, data_root: Path | None) -> tuple[SeedScores, Iterable[s
     notes = []
     if scores.validation_bleu is not None:
         notes.append(f"validation BLEU: {result['search']}; {result['signature']}")
-    if recipe.data.test:
-        translator = Translator.load(run.folder)
-        evaluation = score_test(translator, recipe, data_root)
-        cased, lowercased = evaluation.scores, evaluation.score(lowercase=True).bleu
+    if has_test(recipe.data):
+        tested = score_test(Translator.load(run.folder), recipe, data_root)
         scores = replace(
             scores,
-            test_bleu=cased.bleu.value,
-            test_lowercased=lowercased.value,
-            test_chrf=cased.chrf.value,
+            test_bleu=tested.bleu,
+            test_lowercased=tested.lowercased,
+            test_chrf=tested.chrf,
+            pairs=tested.by_pair if len(tested.by_pair) > 1 else {},
         )
-        notes.append(f"test BLEU: {search_name(recipe.generation)}; {cased.bleu.signature}")
-        notes += [f"lower-cased: {lowercased.signature}", f"chrF: {cased.chrf.signature}"]
+        notes.append(f"test BLEU: {search_name(recipe.generation)}; {tested.signatures('bleu')}")
+        lowercased = tested.signatures("bleu", lowercase=True)
+        notes += [f"lower-cased: {lowercased}", f"chrF: {tested.signatures('chrf')}"]
     return scores, notes

@@ -12,7 +12,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.languages import same
 from dragoman.text.blank import is_blank
 from dragoman.text.corpora.corpus import Corpus, chained
-from dragoman.text.corpora.languages import Direction
+from dragoman.text.corpora.languages import Direction, first_known
 from dragoman.text.corpora.reservoir import draw_sample
 from dragoman.text.detection import clearly_other
 from dragoman.training.runs.recipe import CorpusConfig, Recipe
@@ -42,7 +42,10 @@ def with_languages(recipe: Recipe, corpora: Mapping[str, Corpus], *, several: bo
     text without a language, in other languages than it says, and for two names of one language.
     """
     texts = [corpora[one.name] for one in recipe.data.corpora]
-    sides = [(text.source_language, text.target_language) for text in texts]
+    sides = [
+        first_known((one.source_language, one.target_language), (text.source_language, text.target_language))
+        for one, text in zip(recipe.data.corpora, texts, strict=True)
+    ]
     # A text whose name does not say its language is in that of all others.
     known = [{*side} - {None} for side in zip(*sides, strict=True)]
     only = [side.pop() if len(side) == 1 else None for side in known]

@@ -86,7 +86,9 @@ def open_texts(request: RunRequest, say: Say) -> Texts:
         if directions_of_run(recipe.data.corpora):
             return _of_several(request, recipe, training, corpora, teachers)
     wanted = first_known(wanted, _languages(recipe))
-    source, target = first_known(wanted, (training.source_language, training.target_language))
+    source, target = wanted
+    for text in corpora.values() or [training]:
+        source, target = first_known((source, target), (text.source_language, text.target_language))
     if teachers is not None:
         teachers.check_languages((source, target), training.name)
         source, target = source or teachers.languages[0], target or teachers.languages[1]

@@ -22,12 +22,11 @@ from dragoman.models.folder.int8 import rounded_to_int8
 from dragoman.models.folder.merge import merge_lora, write_adapter
 from dragoman.models.folder.weights import put_weights, weights_of, write_weights
 from dragoman.models.lora import lora_shape, lora_weights
-from dragoman.text.corpora.languages import Direction
+from dragoman.text.corpora.languages import Direction, direction_name
 from dragoman.training.runs.prepare import Prepared
 from dragoman.training.runs.text.texts import Pairs
 from dragoman.training.runs.tuning.held_out import Pair
 from dragoman.training.trainer import Trainer
-from dragoman.training.validation import direction_name
 from dragoman.translation.translator import Translator
 
 BEFORE, AFTER = "before", "after"

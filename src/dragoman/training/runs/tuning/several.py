@@ -13,6 +13,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.languages import closest
 from dragoman.base.tables import count
 from dragoman.text.corpora.corpus import Corpus, chained
+from dragoman.text.corpora.languages import first_known
 from dragoman.training.runs.recipe import CorpusConfig, DataConfig, Recipe
 from dragoman.training.runs.text.directions import directions_of, validation_of, with_languages
 from dragoman.training.runs.text.texts import RunRequest, Say, Texts, open_data, open_named, validating
@@ -48,8 +49,15 @@ def open_tuned_directions(request: RunRequest, base: Base, say: Say) -> Texts:
         if named is None and data.valid:
             named = request.find(data, data.valid)
         languages = request.languages
-        data = replace(data, train=(), valid=(), corpora=(CorpusConfig(name=_MEMORY, train=("given",)),))
-        corpora = {_MEMORY: open_data(files, languages)}
+        corpora = {_MEMORY: (memory := open_data(files, languages))}
+        source, target = first_known(languages, (memory.source_language, memory.target_language))
+        if source is None or target is None:
+            raise ConfigError(
+                f"{memory.name}: the names do not say which languages these are",
+                hint="pass --source-language and --target-language",
+            )
+        given = CorpusConfig(name=_MEMORY, train=("given",), source_language=source, target_language=target)
+        data = replace(data, train=(), valid=(), corpora=(given,))
         validated = {} if named is None else {_MEMORY: open_data(named, languages)}
     elif data.corpora:
         corpora = open_named(data, request.data_root, (None, None), lambda one: one.train)
