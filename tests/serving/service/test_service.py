@@ -280,6 +280,8 @@ def test_one_model_serves_its_pairs_and_pivots(tmp_path: Path, monkeypatch: pyte
         assert answer.route == Route(("de", "en", "fr"), ("m", "m"))
         (expected,) = translator.translate([texts["de", "en"]], source="en", to="fr", **how)
         assert answer.text == expected.text
+        steps = service._router.steps(answer.route, Ask(source="de", target="fr"))  # of a document
+        assert [(how.source, how.to) for _, how in steps] == [("de", "en"), ("en", "fr")]
 
         (answer,) = await ask(service, PAIRS[0][1], source=None, target="en", **own)
         assert answer.source == "de"
