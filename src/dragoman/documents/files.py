@@ -294,8 +294,7 @@ def _translate(
     write: Callable[[bytes], object] | None,
     journal: Journal | None,
 ) -> Outcome:
-    target = (decoding.to if decoding else None) or translator.target_language
-    languages = Languages(translator.source_language, target)
+    languages = Languages(*translator.pair(decoding))
     data = _read(task.source)
     try:
         format = task.format or document_format(task.source, data)

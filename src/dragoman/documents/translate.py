@@ -80,8 +80,7 @@ def translate_segments(
     """
     wants = (replacing or Replacing()).wants
     memory = translator.memory and translator.memory.memory
-    decoding = decoding or Decoding()
-    languages = decoding.source or translator.source_language, decoding.to or translator.target_language
+    languages = translator.pair(decoding)
     wanted = [one if wants(one) else None for one in segments]
     recalled = [recall(memory, one) if memory and one else None for one in wanted]
     asked = [
@@ -93,7 +92,7 @@ def translate_segments(
     counts = Counts()
     texts = [(text, one.is_one) for one in asked if one for text in one.segments]
     menu = Menu() if labels else None
-    answers = iter(_translated(translator, texts, decoding, languages, counts, menu))
+    answers = iter(_translated(translator, texts, decoding or Decoding(), languages, counts, menu))
     results = [
         one.joined([next(answers) for _ in one.segments]) if one else known
         for one, known in zip(asked, recalled, strict=True)

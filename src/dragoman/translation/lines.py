@@ -142,8 +142,7 @@ class Directions:
     def chosen(self, source: str | None, to: str | None) -> tuple[str | None, str | None]:
         """Languages as the model writes them: "de" may be "deu". None for one that it leaves open.
 
-        Raises ConfigError for a language that it does not have. Logs a warning for a pair that it was not
-        trained on.
+        Raises ConfigError for a language that it does not have.
         """
         if source is None:
             source = self.sources[0] if len(self.sources) == 1 else None
@@ -154,14 +153,16 @@ class Directions:
             )
         else:
             source = closest(source, self.sources) or source
-        to = self._target(to) or self._only_target(source)
+        return source, self._target(to) or self._only_target(source)
+
+    def warn_if_unseen(self, source: str | None, to: str | None) -> None:
+        """Log a warning for a pair that the model was not trained on."""
         if source is not None and to is not None and self.trained and (source, to) not in self.trained:
             log.warning(
                 "the model was not trained to translate from %s to %s (zero-shot): expect worse translations",
                 source,
                 to,
             )
-        return source, to
 
     def addressed(self, line: str, source: str | None, to: str | None) -> Addressed:
         """What the model reads for a line without spaces around it, in languages as `chosen` returns them.

@@ -434,9 +434,10 @@ class Translator:
         )
         decoding.how(self.generation)  # raise ConfigError now, not at the first line
         source, to = self._directions.chosen(decoding.source, decoding.to)
+        self._directions.warn_if_unseen(source, to)
         decoding = replace(decoding, source=source, to=to)
         self._check_memory(decoding)
-        check_term_languages(self.terms, self._pair(decoding), self._directions.targets, to)
+        check_term_languages(self.terms, self.pair(decoding), self._directions.targets, to)
         if decoding.sample is not None and any(one.mode == "hard" for one in self.terms):
             raise ConfigError(
                 "hard terms cannot be used with sampling",
@@ -594,7 +595,7 @@ class Translator:
         sources, targets = sides(sources, targets)
         evidence = self.evidence(sources, targets, source=source, to=to, batch_tokens=batch_tokens)
         source, to = self._directions.chosen(source, to)
-        languages = self._pair(Decoding(source=source, to=to))
+        languages = self.pair(Decoding(source=source, to=to))
         model, several = self._risk_model(languages[1]), bool(self._directions.targets)
         return [
             assess(model, one, line, target, languages, given=True, several=several)
@@ -692,16 +693,21 @@ class Translator:
         """
         return self._directions.addressed(line, *self._directions.chosen(source, to))
 
-    def _pair(self, decoding: Decoding) -> tuple[str, str]:
-        return decoding.source or self.source_language, decoding.to or self.target_language
+    def pair(self, decoding: Decoding | None = None) -> tuple[str, str]:
+        """The languages of translations with these options, source and target; "mul" for one left open.
+
+        Raises ConfigError for a language that the model does not have.
+        """
+        source, to = self._directions.chosen(*((decoding.source, decoding.to) if decoding else (None, None)))
+        return source or self.source_language, to or self.target_language
 
     def _check_memory(self, decoding: Decoding) -> None:
         targets = (decoding.to,) if decoding.to is not None else self.targets
-        check_memory(self.memory, self._pair(decoding)[0], targets)
+        check_memory(self.memory, self.pair(decoding)[0], targets)
 
     def _maker(self, decoding: Decoding) -> TranslationMaker:
         aligning = aligning_for(decoding, self.aligning)
-        risk = self._risk_model(self._pair(decoding)[1]) if decoding.risk else None
+        risk = self._risk_model(self.pair(decoding)[1]) if decoding.risk else None
         return TranslationMaker(self.tokenizer, self._directions, decoding, aligning, risk)
 
     def _risk_model(self, language: str) -> RiskModel | None:

@@ -230,7 +230,7 @@ def translate(
         if decoding.risk and not quiet:
             warn_if_uncalibrated(translator, decoding.to)
         if typed and not quiet and sys.stderr.isatty():
-            languages = f"{translator.source_language} to {translator.target_language}"
+            languages = " to ".join(translator.pair(decoding))
             print(f"{languages}: type a sentence and press Enter; Ctrl-D ends", file=sys.stderr)
         lines = Input(names, skipped=writer.written.lines)
         if lines.skipped:

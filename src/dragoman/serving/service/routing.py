@@ -372,7 +372,5 @@ def _document(
     names = frozenset(name.lower() for name in ignored)
     if markup == "xml":
         return XmlFragment(text, ignored=names, stand_ins=bool(translator.tokenizer.placeholders))
-    languages = Languages(
-        how.source or translator.source_language, canonical(how.to or translator.target_language)
-    )
+    languages = Languages(*map(canonical, translator.pair(how)))
     return Html(Decoded(text, "utf-8", b""), languages, True, names)

@@ -248,6 +248,11 @@ class Recipe(Options):
     def _check_words(self) -> None:
         """The teachers' distributions are of fixed tokens."""
         names = self._changing("terms", "matches", "placeholders")
+        if self.teacher.words and self.tokenizer.languages and self.tokenizer.target_mark == "target":
+            raise ConfigError(
+                f'teacher.words = {self.teacher.words:g} with tokenizer.target_mark = "target"',
+                hint="set teacher.words=0, or train the teachers with the mark before the source",
+            )
         if self.teacher.words and names:
             raise ConfigError(
                 f"teacher.words = {self.teacher.words:g}, but {names[0]} changes the tokens in every epoch",
