@@ -51,7 +51,7 @@ def test_a_model_with_placeholders_is_exported_without_its_rule(tmp_path: Path) 
         ),
         ("onnx", {}, [">>de<<>>en<<A dog."]),
         ("onnx", {"target_mark": "target", "kind": "characters"}, [">>de<<A dog.", "such as >>en<<."]),
-        ("huggingface", {"source_mark": False}, [": >>en<<A dog."]),
+        pytest.param("huggingface", {"source_mark": False}, [": >>en<<A dog."], marks=pytest.mark.thorough),
     ],
     ids=str,
 )

@@ -377,6 +377,7 @@ def test_the_chosen_model_is_inspected(show: Show, models: tuple[Path, Path], tm
     shows(page, PAIRS[1][1])
 
 
+@pytest.mark.thorough
 def test_a_model_of_several_languages_translates_its_pairs(
     show: Show, wasm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
