@@ -32,6 +32,7 @@ FLOORS = {
     "models.loops": 1,
     "models": 2,
     "translation.search": 3,
+    "translation.lines": 3,
     "translation.memory": 3,
     "translation.terms": 4,
     "translation.folder": 4,

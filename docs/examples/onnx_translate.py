@@ -1,4 +1,4 @@
-"""Translate lines with a model exported to ONNX: python onnx_translate.py FOLDER < lines"""
+"""Translate lines with a model exported to ONNX: python onnx_translate.py FOLDER [TARGET_LANGUAGE] < lines"""
 
 import json
 import re
@@ -24,26 +24,31 @@ def tokenizer(side: str) -> tuple[SentencePieceProcessor, list[str]]:  # and the
 
 def translate(line: str) -> str:
     line = line.lower() if model["lowercase"] else line
-    tags = [tag for tag in re.findall("^>>.+?<<", line) if tag in source_ids]  # the target language
-    pieces = tags + source_spm.encode(line.removeprefix("".join(tags)), out_type=str)
+    marks = []  # of languages
+    while (found := re.match(">>.+?<<", line)) and found[0] in source_ids:
+        marks, line = [*marks, found[0]], line[found.end() :].removeprefix(" ")
+    pieces = marks + source_spm.encode(line, out_type=str)
     source = [source_ids.get(piece, model["unknown_id"]) for piece in pieces] + [model["end_id"]]
     inputs = {"source": np.array([source]), "source_length": np.array([len(source)])}
     memory = dict(zip(model["encoder"]["outputs"], encoder.run(None, inputs), strict=True))
     fixed = {"source_length": inputs["source_length"], **memory}
     past = {name: np.zeros(shape, np.float32) for name, shape in model["past"].items()}
     target, token = [], model["start_id"]
-    while len(target) < len(pieces) + 50:
+    while len(target) < len(start) + len(pieces) + 50:
         newest = {"token": np.array([token]), "position": np.array(len(target))}
         logits, *present = decoder.run(None, {**newest, **fixed, **past})
         past = dict(zip(past, present, strict=True))  # its names have the same order
         logits[0, model["never"]] = -np.inf  # padding, for example
-        if (token := int(logits.argmax())) == model["end_id"]:  # greedy search: the likeliest token
+        forced = start[len(target) :]
+        token = forced[0] if forced else int(logits.argmax())  # greedy search: the likeliest token
+        if token == model["end_id"]:
             break
         target.append(token)
-    return target_spm.decode([target_pieces[token] for token in target])
+    return target_spm.decode([target_pieces[token] for token in target[len(start) :]])
 
 
 (source_spm, source_pieces), (target_spm, target_pieces) = tokenizer("source"), tokenizer("target")
 source_ids = {piece: i for i, piece in enumerate(source_pieces)}
+start = model.get("target_start", {}).get("".join(sys.argv[2:]), [])  # the mark of the target language
 for line in sys.stdin:
     sys.stdout.write(translate(line.strip()) + "\n" if line.strip() else "\n")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.base.language_table import GROUPS, LANGUAGES
-from dragoman.base.languages import canonical, closest, language_name, related, same
+from dragoman.base.languages import canonical, closest, language_name, related, same, tags_by_code
 
 
 @pytest.mark.parametrize(
@@ -121,6 +121,24 @@ def test_related(one: str, other: str, expected: bool) -> None:
 )
 def test_closest(wanted: str, tags: list[str], expected: str | None) -> None:
     assert closest(wanted, tags) == expected
+
+
+@pytest.mark.parametrize(
+    ("tags", "codes"),
+    [
+        ("deu fra", "de fr"),
+        ("deu_Latn zho_Hans zho_Hant arb_Arab", "de zh-Hans zh-Hant ar"),  # as NLLB writes them
+        ("de_DE en_XX zh_CN pt_XX", "de en zh pt"),  # as mBART
+        ("en pt_BR", "en pt-BR"),
+        ("pt_BR", "pt-BR"),
+        ("cmn zh zho cmn_Hans", "cmn zh zho zh-Hans"),
+        ("pes_Arab prs_Arab nob_Latn nno_Latn", "fa-Arab fa-Arab-AF nb nn"),
+        ("", "und"),
+    ],
+)
+def test_each_tag_of_a_model_has_a_code_of_its_own(tags: str, codes: str) -> None:
+    found = tags_by_code(tags.split(" "))
+    assert list(found.items()) == list(zip(codes.split(), tags.split(" "), strict=True))
 
 
 def test_no_code_or_name_of_the_table_means_two_languages() -> None:

@@ -48,6 +48,10 @@ class Pretend:
         ids = tuple(range(4, 4 + self.pieces))
         return _Tokenizer((ids, ids) if ids else ())
 
+    def pair(self, decoding: Decoding | None = None) -> tuple[str, str]:
+        how = decoding or Decoding()
+        return how.source or self.source_language, how.to or self.target_language
+
     def translate(self, lines: Iterable[str], decoding: Decoding | None = None) -> list[Translation]:
         lines = list(lines)
         guided = self.memory.guide(lines) if self.memory else [None] * len(lines)

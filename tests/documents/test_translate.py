@@ -69,6 +69,14 @@ def test_chinese_sentences_lose_their_space_and_get_it_back() -> None:
     assert content(Pretend(lambda word: word + ".", source_language="zh"), "一。二。") == ("一。. 二。.",)
 
 
+def test_a_model_of_several_languages_splits_the_language_that_it_is_told() -> None:
+    translator = Pretend(lambda word: word + ".", source_language="mul", target_language="mul")
+    decoding = Decoding(source="zh", to="en")
+    (result,) = results(translator, Segment(("一。二。",), "1"), decoding=decoding)
+    assert result is not None
+    assert result.content == ("一。. 二。.",)
+
+
 def test_numbers_that_differ_are_doubts() -> None:
     (result,) = results(Pretend(lambda word: "6" if word == "5" else word), Segment(("5 dogs",), "1"))
     assert result is not None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.interop.memorised import SOURCES, random_bundle, tokenizer
+from tests.translation.bundles import several_bundle
 
 from dragoman.base.errors import ConfigError, DragomanError
 from dragoman.interop import formats
@@ -35,6 +38,53 @@ def test_a_model_with_placeholders_is_exported_without_its_rule(tmp_path: Path) 
     done = export_model(random_bundle(reserving), "onnx", tmp_path / "out", lines=lines)
     assert done.comparison is not None
     assert [note for note in done.notes if "⟦1⟧" in note]
+
+
+@pytest.mark.parametrize(
+    ("to", "options", "notes"),
+    [
+        ("ctranslate2", {}, [">>de<<>>en<<A dog.", "beam_size"]),
+        (
+            "ctranslate2",
+            {"target_mark": "target", "kind": "unigram"},
+            [">>de<<A dog.", "first token", "beam_size"],
+        ),
+        ("onnx", {}, [">>de<<>>en<<A dog."]),
+        ("onnx", {"target_mark": "target", "kind": "characters"}, [">>de<<A dog.", "such as >>en<<."]),
+        pytest.param("huggingface", {"source_mark": False}, [": >>en<<A dog."], marks=pytest.mark.thorough),
+    ],
+    ids=str,
+)
+def test_a_model_of_several_languages(
+    to: formats.ExportFormat, options: dict[str, Any], notes: list[str], tmp_path: Path
+) -> None:
+    pytest.importorskip(formats.FORMATS[to].package)
+    several = several_bundle(**options)
+    done = export_model(several, to, tmp_path / "out")
+    assert done.comparison is not None
+    assert done.comparison.translated == ("target_mark" not in options)
+    assert all(any(note in one for one in done.notes) for note in notes)
+    if "target_mark" in options and to == "onnx":
+        starts = json.loads((tmp_path / "out" / "model.json").read_text())["target_start"]
+        assert starts == {one: list(several.tokenizer.target_start(one)) for one in ("de", "en", "fr")}
+
+
+@pytest.mark.parametrize(
+    ("to", "options", "reason"),
+    [
+        ("huggingface", {}, "two marks before a source"),
+        ("huggingface", {"source_mark": False, "target_mark": "target"}, 'tokenizer.target_mark = "target"'),
+        ("marian", {}, "Marian reads them as text"),
+        ("firefox", {}, "Firefox cannot hold"),
+        ("argos", {}, "a package translates between two languages"),
+    ],
+)
+def test_marks_that_a_program_cannot_read_are_refused(
+    to: formats.ExportFormat, options: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        export_model(several_bundle(**options), to, tmp_path / "out", verified=False)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_the_other_program(bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

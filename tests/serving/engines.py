@@ -10,6 +10,7 @@ from typing import Any, cast
 from dragoman.serving.service.ask import Answer, Ask
 from dragoman.serving.service.models import ServedModel
 from dragoman.serving.service.service import Service
+from dragoman.text.tokenizers.tokenizer import TokenizerConfig
 from dragoman.translation.search.engine import NOTHING, Hypothesis, Request
 from dragoman.translation.search.watching import look_up
 from dragoman.translation.translator import Translator
@@ -59,6 +60,13 @@ class Several(Letters):
     """The tokenizer of a model with several target languages."""
 
     languages = ("deu", "fr")
+    config = TokenizerConfig()
+
+    def address(self, source: str | None, target: str | None) -> str:
+        return f">>{target}<< "
+
+    def target_start(self, target: str | None) -> tuple[int, ...]:
+        return ()
 
 
 def served(name: str, engine: Any, source: str = "en", target: str = "de", **options: Any) -> ServedModel:

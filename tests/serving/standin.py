@@ -40,9 +40,10 @@ class StandIn:
     def __init__(self, limits: Limits | None = None, models: Sequence[ServedModel] = ()) -> None:
         """`models` are only shown and inspected."""
         self.limits = limits or Limits()
-        self.pairs = Pairs(Leg(f"{source}-{target}", source, target) for source, target in _PAIRS)
+        self.pairs = Pairs(Leg(f"{source}-{target}", (source,), (target,)) for source, target in _PAIRS)
         lists = {"targets": ("de", "fr"), "adapters": ("legal",), "terms": ("product",)}
         model = SimpleNamespace(name="en-de", digest="sha256:00", source="en", engine="native", **lists)
+        model.legs = [Leg("en-de", ("en",), ("de", "fr"))]
         model.translator = SimpleNamespace(engine=SimpleNamespace(config=TransformerConfig()))
         self.models: Sequence[Any] = models or (model,)
         self.memories = (("en", "de"),)

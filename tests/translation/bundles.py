@@ -46,9 +46,23 @@ def learnt_bundle(*, reverse: bool = False, updates: int = 60) -> Bundle:
     return replace(bundle, source_language=languages[0], target_language=languages[1])
 
 
-def bundle_of(kind: str, *, width: int = 16) -> Bundle:
+TRAINED = (("de", "en"), ("en", "de"), ("en", "fr"), ("fr", "en"))
+
+
+def several_bundle(kind: str = "bpe", **options: Any) -> Bundle:
+    """A model of German, English and French without training, or of all pairs of other `languages`.
+
+    Options are those of the tokenizer.
+    """
+    options = {"languages": ("de", "en", "fr"), "source_mark": True, **options}
+    bundle = bundle_of(kind, **options)
+    trained = TRAINED if options["languages"] == ("de", "en", "fr") else ()
+    return replace(bundle, source_language="mul", target_language="mul", directions=trained)
+
+
+def bundle_of(kind: str, *, width: int = 16, **options: Any) -> Bundle:
     pairs = [(source + " " + more, target) for source, target in PAIRS for more, _ in PAIRS]
-    tokenizer = Tokenizer.train(pairs, TokenizerConfig(kind=cast(Any, kind), vocab_size=360))
+    tokenizer = Tokenizer.train(pairs, TokenizerConfig(kind=cast(Any, kind), vocab_size=360, **options))
     torch.manual_seed(1)
     shape = TransformerConfig(
         source_vocab=tokenizer.source_size,

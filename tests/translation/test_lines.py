@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import pytest
-from tests.translation.bundles import PAIRS, bundle_of
+from tests.translation.bundles import PAIRS, bundle_of, several_bundle
 from tests.translation.letters import BLANK, LINES, translator_of
 from tests.translation.search.reference import History
 
 from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.translation.lines import by_parts
+from dragoman.translation.lines import Directions, by_parts
 
 
 def test_a_string_is_not_taken_for_a_list_of_lines(translator: Translator) -> None:
@@ -136,3 +136,22 @@ def test_a_pause_reaches_the_answers() -> None:
 
     list(by_parts(["a b", None, "c"], cut, answers))
     assert seen == ["a", "b", None, "c"]
+
+
+def test_the_pairs_that_a_model_offers() -> None:
+    both = ("mul", "mul")
+    tokenizer = several_bundle(languages=("deu_Latn", "eng_Latn", "fra_Latn")).tokenizer
+    every = Directions(tokenizer, both)
+    assert every.offered == [(("de", "en", "fr"), ("de", "en", "fr"))]
+    assert every.tags["fr"] == "fra_Latn"
+    star = Directions(tokenizer, both, tuple((f"{a}_Latn", f"{b}_Latn") for a, b in STAR))
+    assert star.offered == [(("de", "fr"), ("en",)), (("en",), ("de", "fr"))]
+    one = Directions(bundle_of("bpe").tokenizer, ("eng", "deu"))
+    assert (one.offered, one.tags) == ([(("en",), ("de",))], {"en": "eng", "de": "deu"})
+    opus = Directions(several_bundle(source_mark=False).tokenizer, ("es", "mul"))
+    assert opus.offered == [(("es",), ("de", "en", "fr"))]
+    into = Directions(tokenizer, ("mul", "eng"), (("deu_Latn", "eng_Latn"), ("fra_Latn", "eng_Latn")))
+    assert into.offered == [(("de", "fr"), ("en",))]
+
+
+STAR = [("deu", "eng"), ("eng", "deu"), ("eng", "fra"), ("fra", "eng")]

@@ -8,6 +8,7 @@ macrolanguage becomes its code: `cmn` is `zh`.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -110,12 +111,36 @@ def language_name(tag: str) -> str:
 
 def same(one: str, other: str) -> bool:
     """Whether two tags name one language, in whatever script and region."""
-    return _general(one) == _general(other)
+    return general(one) == general(other)
+
+
+def general(tag: str) -> str:
+    """Return the language of a tag: `base`, but one code for all forms of Norwegian."""
+    language = base(tag)
+    return _FORMS.get(language, language)
 
 
 def related(one: str, other: str) -> bool:
     """Whether two tags may name one language, also if one names no language, or a group of them."""
     return same(one, other) or _is_vague(one) or _is_vague(other)
+
+
+def tags_by_code(tags: Iterable[str]) -> dict[str, str]:
+    """Return the tags of a model's languages by canonical codes, each by a code of its own.
+
+    If every tag has a script or a region, as in `deu_Latn` of NLLB and `de_DE` of mBART, the code has it only
+    where several tags name the language. Of two tags with one code, one keeps its spelling as its code.
+    """
+    tags = list(dict.fromkeys(tags))
+    detailed = len(tags) > 1 and all(any(_parsed(tag)[1:]) for tag in tags)
+    count = Counter(map(base, tags))
+    codes = {
+        tag: (base(tag) if detailed and count[base(tag)] == 1 else canonical(tag)) or "und" for tag in tags
+    }
+    owners: dict[str, str] = {}
+    for tag in sorted(tags, key=lambda tag: codes[tag] != tag):  # a tag that is its code has it
+        owners.setdefault(codes[tag], tag)
+    return {codes[tag] if owners[codes[tag]] == tag else tag: tag for tag in tags}
 
 
 def closest(wanted: str, tags: Iterable[str]) -> str | None:
@@ -126,11 +151,6 @@ def closest(wanted: str, tags: Iterable[str]) -> str | None:
     """
     fitting = [tag for tag in tags if same(wanted, tag)]
     return max(fitting, key=lambda tag: _agreement(wanted, tag), default=None)
-
-
-def _general(tag: str) -> str:
-    language = base(tag)
-    return _FORMS.get(language, language)
 
 
 def _is_vague(tag: str) -> bool:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
     from dragoman.serving.apis.endpoints import ServerState
     from dragoman.serving.http.logs import LogFormat
     from dragoman.serving.http.settings import Settings
-    from dragoman.serving.service.service import ModelSpec, Service
+    from dragoman.serving.service.service import ModelSpec, ServedModel, Service
 
 
 _EXTRA = ("starlette", "uvicorn", "prometheus_client", "python_multipart", "py3langid")
 _MEGABYTE = 2**20
+_SHOWN, _LISTED = 100, 12  # pairs, and languages of a model, that are listed
 
 Several = list[str] | None
 FromFile = Annotated[
@@ -199,9 +201,10 @@ def _run(state: ServerState, socket: Socket, *, log: LogFormat, quiet: bool) -> 
     if not quiet:
         if _who(state.settings) == "for everybody":
             warn("no keys are set: everybody who reaches this address can translate")
-        pairs = [f"{source}-{target}" for source, target in state.service.pairs]
-        more = f" and {len(pairs) - 8} more pairs" if len(pairs) > 8 else ""
-        tell(f"Serving {', '.join(pairs[:8])}{more} at {_address(state.settings.host, socket)}")
+        served = state.service.pairs
+        pairs = [f"{source}-{target}" for source, target in islice(served, 8)]
+        more = f" and {len(served) - 8:,} more pairs" if len(served) > 8 else ""
+        tell(f"Serving {', '.join(pairs)}{more} at {_address(state.settings.host, socket)}")
     with logging_to(sys.stderr, log, quiet=quiet):
         server_of(state).run([socket])
 
@@ -217,19 +220,28 @@ def _say_served(service: Service, settings: Settings, memories: Sequence[Path]) 
     for model in service.models:
         extras = [f"adapter {name}" for name in model.adapters] + [f"terms {name}" for name in model.terms]
         also = f" ({', '.join(extras)})" if extras else ""
-        print(
-            f"model {model.name}: {model.source} to {', '.join(model.targets)}, {model.engine} engine{also}"
-        )
-    for source, target in service.pairs:
+        print(f"model {model.name}: {_pairs_of(model)}, {model.engine} engine{also}")
+    for source, target in islice(service.pairs, _SHOWN):
         route = service.pairs.find(source, target)
         through = f" through {', '.join(route.pivots)}" if route.pivots else ""
         print(f"pair {source} to {target}{through}")
+    if len(service.pairs) > _SHOWN:
+        print(f"and {len(service.pairs) - _SHOWN:,} more pairs")
     for path in memories:
         print(f"memory {path}")
     print(f"address http://{settings.host}:{settings.port}, {_who(settings)}")
     if (resident := _resident()) is not None:
         print(f"resident memory {resident / _MEGABYTE:,.0f} MB")
     asyncio.run(service.drain(0))
+
+
+def _pairs_of(model: ServedModel) -> str:
+    """The pairs of a model, such as "de, fr to en"; of a model of many languages their numbers."""
+
+    def listed(codes: Sequence[str]) -> str:
+        return ", ".join(codes) if len(codes) <= _LISTED else f"{len(codes)} languages"
+
+    return "; ".join(f"{listed(leg.sources)} to {listed(leg.targets)}" for leg in model.legs)
 
 
 def _require_extra() -> None:

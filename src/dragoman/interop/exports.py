@@ -9,7 +9,7 @@ from pathlib import Path
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import new_file, new_folder
 from dragoman.interop.formats import FORMATS, ExportFormat
-from dragoman.interop.verify import Agreement
+from dragoman.interop.verify import Agreement, addresses
 from dragoman.models.folder.bundle import Bundle
 
 _COMPARED = 100  # lines of the calibration text
@@ -62,4 +62,11 @@ def export_model(
         notes += (
             "Only dragoman makes sure that a translation has each placeholder of its source (⟦1⟧, ...) once.",
         )
+    if own := addresses(bundle):
+        text, start = own[0]
+        if text:
+            notes += (f"Write a line with its mark, and no space behind it: {text}A dog.",)
+        if start:
+            (mark,) = bundle.tokenizer.target_pieces(start)
+            notes += (f"The first token of a translation is the mark of its language, such as {mark}.",)
     return Exported(program=form.program, comparison=comparison, unverified=unverified, notes=notes)

@@ -15,6 +15,7 @@ from dragoman.base.errors import DragomanError
 from dragoman.models.folder.bundle import Bundle
 from dragoman.models.search.engine import PyTorchEngine
 from dragoman.text.toy.corpus import pairs
+from dragoman.translation.lines import Addressed, Directions
 from dragoman.translation.search.engine import Hypothesis, Request, Tokens
 from dragoman.translation.search.rules import Prefix
 
@@ -96,14 +97,33 @@ class Agreement:
 def lines_to_compare(bundle: Bundle) -> list[str]:
     """Lines to compare on: plain sentences, other scripts, and odd lines.
 
-    A model with several target languages gets some of them.
+    For a model of several languages they begin with marks, which no space follows: programs differ in it.
     """
     side = 1 if bundle.source_language.startswith("de") else 0
     lines = [pair[side] for pair in pairs(seed=1, count=16)]
     lines += _ODD_LINES
-    if languages := bundle.tokenizer.languages:
-        lines = [f">>{languages[n % len(languages)]}<< {line}" for n, line in enumerate(lines)]
+    if own := addresses(bundle):
+        lines = [own[n % len(own)].text + line for n, line in enumerate(lines)]
     return lines
+
+
+def addresses(bundle: Bundle) -> list[Addressed]:
+    """The marks that a line may begin with, without spaces, for some pairs of a model that has marks.
+
+    The pairs are those that it was trained on, or else some with each of its languages.
+    """
+    tokenizer, stated = bundle.tokenizer, (bundle.source_language, bundle.target_language)
+    directions = Directions(tokenizer, stated, bundle.directions)
+    sources, targets = directions.sources, directions.targets
+    if not tokenizer.languages:
+        return []
+    pairs: Sequence[tuple[str, str | None]] = bundle.directions
+    if not pairs or not targets:
+        ends = targets[::-1] or (None,)
+        count = max(len(sources), len(ends))
+        pairs = [(sources[n % len(sources)], ends[n % len(ends)]) for n in range(count)]
+    marks = (tokenizer.address(source, to).replace("<< ", "<<") for source, to in pairs)
+    return [Addressed(text, tokenizer.target_start(to)) for text, (_, to) in zip(marks, pairs, strict=True)]
 
 
 def verify(
@@ -117,6 +137,7 @@ def verify(
     """Compare greedy translations of the lines. Raises DragomanError that shows the first disagreement.
 
     Each translation is made to begin with `start`, the mark of a language, as the program does by itself.
+    Otherwise those of a model that begins with marks have several, and only their scores are compared.
 
     The translations do not use the length penalty or the beam of `bundle.generation`, because programs
     differ in these. They use everything that changes the probability of a token.
@@ -127,15 +148,17 @@ def verify(
     sources = tokenizer.encode_source(lines)
     _expect_equal(program, "tokens", lines, sources, program.encode(lines))
 
-    limits = [len(start) + len(source) + EXTRA for source in sources]
-    rules, unscored = (Prefix(tuple(start)),) if start else (), len(start)
+    cycle = addresses(bundle) or [Addressed("")]
+    starts = [tuple(start or cycle[n % len(cycle)].start) if sources[n] else () for n in range(len(sources))]
+    limits = [len(begin) + len(source) + EXTRA for source, begin in zip(sources, starts, strict=True)]
+    rules = [(Prefix(begin),) if begin else () for begin in starts]
     requests = [
-        Request(source=source, how=greedy, max_tokens=limit, rules=rules, unscored=unscored)
-        for source, limit in zip(sources, limits, strict=True)
+        Request(source=sources[n], how=greedy, max_tokens=limits[n], rules=rules[n], unscored=len(starts[n]))
+        for n in range(len(sources))
     ]
     found = dict(engine.search(requests))
     ours = [found[number][0] for number in range(len(sources))]
-    translated = program.translate(sources, limits)
+    translated = None if any(starts) and not start else program.translate(sources, limits)
     theirs = [list(each.tokens) for each in ours] if translated is None else translated
 
     differing = [n for n in range(len(lines)) if list(ours[n].tokens) != theirs[n]]
@@ -155,9 +178,10 @@ def verify(
             raise _disagreement(program, "translation", lines[n], list(ours[n].tokens), theirs[n])
     # Programs differ in how they show an unknown token or a mark, and in spaces at the ends.
     unspelled = {tokenizer.unk_id, *tokenizer.vocabularies[1].marks.values()}
-    shown = [n for n in range(len(lines)) if unspelled.isdisjoint(ours[n].tokens[unscored:])]
-    texts = [tokenizer.decode(ours[n].tokens[unscored:]).strip() for n in shown]
-    its_texts = [text.strip() for text in program.decode([ours[n].tokens[unscored:] for n in shown])]
+    behind = {n: own.tokens[len(starts[n]) :] for n, own in enumerate(ours)}
+    shown = [n for n, tokens in behind.items() if unspelled.isdisjoint(tokens)]
+    texts = [tokenizer.decode(behind[n]).strip() for n in shown]
+    its_texts = [text.strip() for text in program.decode([behind[n] for n in shown])]
     _expect_equal(program, "text", [lines[n] for n in shown], texts, its_texts)
     return Agreement(
         program=program.name,

@@ -11,7 +11,7 @@ from itertools import repeat
 from typing import NamedTuple, TypeVar
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.base.languages import closest, related, same
+from dragoman.base.languages import closest, related, same, tags_by_code
 from dragoman.text.blank import is_blank
 from dragoman.text.detection import likeliest
 from dragoman.text.tokenizers.marks import mark
@@ -115,6 +115,29 @@ class Directions:
         """The languages that it chooses from to translate to; none if it has only one."""
         targets = tuple(dict.fromkeys(target for _, target in self.trained))
         return () if len(targets) == 1 else targets or self.tokenizer.languages
+
+    @cached_property
+    def tags(self) -> dict[str, str]:
+        """How the model writes its languages, by the codes under which others are offered them."""
+        trained = [to for _, to in self.trained]
+        return tags_by_code([*self.sources, *(trained or self.targets or self.stated[1:])])
+
+    @cached_property
+    def offered(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """The pairs that it was trained on, or else all, in codes: sources, and the targets of each of them.
+
+        A source is not translated to itself, even if it is among the targets.
+        """
+        codes = {tag: code for code, tag in self.tags.items()}
+        targets_of = dict.fromkeys(self.sources, self.targets or self.stated[1:])
+        if self.trained:
+            targets_of = {
+                one: tuple(to for source, to in self.trained if source == one) for one in self.sources
+            }
+        sources_of: dict[tuple[str, ...], list[str]] = {}
+        for source, targets in targets_of.items():
+            sources_of.setdefault(tuple(codes[one] for one in targets), []).append(codes[source])
+        return [(tuple(sources), targets) for targets, sources in sources_of.items()]
 
     def chosen(self, source: str | None, to: str | None) -> tuple[str | None, str | None]:
         """Languages as the model writes them: "de" may be "deu". None for one that it leaves open.

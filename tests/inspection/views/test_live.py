@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.inspection.models import bundle, transformer
-from tests.translation.bundles import PAIRS, learnt_bundle
+from tests.translation.bundles import PAIRS, learnt_bundle, several_bundle
 
 from dragoman.base.errors import ConfigError
 from dragoman.inspection import Intervention, contrast, inspect
@@ -25,6 +25,7 @@ from dragoman.models.shapes import SSRUConfig
 from dragoman.serving.service.inspection import _about
 from dragoman.translation.native.web.wasm import MODULE, engine_wasm
 from dragoman.translation.search.options import Beam, Decoding
+from dragoman.translation.translator import Translator
 
 pytestmark = pytest.mark.thorough
 
@@ -92,6 +93,8 @@ def compare(pair: Bundle, folder: Path, questions: Sequence[dict[str, Any]]) -> 
         how = Decoding(**options).beam_search(pair.generation)
         given: dict[str, Any] = {"beam": how, "name": "en to de"}
         text = " ".join(question["text"].split())
+        if tags := question.get("tags"):
+            text, given["start"] = Translator.of(pair).addressed(text, tags["source"], tags["to"])
         if "interventions" not in question:
             traces = [inspect(pair, text, **given)]
             assert found["difference"] is None
@@ -122,6 +125,14 @@ def test_the_report_is_that_of_pytorch(tmp_path: Path) -> None:
     ]
     questions.append({"text": LINES[0], "options": {"beam": 1, "length_penalty": 0.0}})
     compare(learnt_bundle(), tmp_path / "model", questions)
+
+
+def test_the_report_of_a_model_of_several_languages(tmp_path: Path) -> None:
+    asked = {"text": LINES[0], "tags": {"source": "en", "to": "fr"}}
+    changed = {**asked, "interventions": {"force": [{"step": 3, "token": 40}]}}
+    compare(several_bundle(target_mark="target"), tmp_path / "model", [asked, changed])
+    wrong = {**asked, "interventions": {"force": [{"step": 1, "token": 40}]}}
+    assert answers(tmp_path / "model", [wrong])[1] == {"error": "Step 1 is the mark of the language."}
 
 
 SHAPES: dict[str, tuple[Any, dict[str, Any]]] = {

@@ -6,7 +6,7 @@ const task = JSON.parse(readFileSync(0, "utf8"));
 const {load} = await import(task.engine), words = await import(task.words), {segment} = await import(task.sentences);
 const files = Object.fromEntries(readdirSync(task.folder).map((name) => [name, new Uint8Array(readFileSync(`${task.folder}/${name}`))]));
 const translator = await load(files, {wasm: readFileSync(task.wasm)});
-const model = {...task.facts, translator, to: task.to};
+const model = {...task.facts, translator, tags: task.tags};
 const found = await words.translateAll(model, task.lines);
 const table = (line, best) => words.sentenceTable(model, line, best);
 const answers = {tables: [], begun: [], next: [], alternatives: []};

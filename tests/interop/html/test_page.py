@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.program import Ended
-from tests.translation.bundles import PAIRS, learnt_bundle
+from tests.translation.bundles import PAIRS, learnt_bundle, several_bundle
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.html.document import PACKAGE
@@ -111,7 +111,7 @@ def test_the_file_has_the_models_and_little_else(models: tuple[Path, Path], file
     size = sum(len(unpacked(place)) for one in page["files"] for place in one["files"].values())
     assert file.stat().st_size <= 1.4 * size + 1_000_000
     assert page["offer"]["models"][0] == {
-        "name": "en-de", "source": "en", "targets": ["de"], "adapters": [], "terms": [],
+        "name": "en-de", "pairs": [{"sources": ["en"], "targets": ["de"]}], "adapters": [], "terms": [],
     }  # fmt: skip
     assert [(one["code"], one["targets"]) for one in page["offer"]["languages"]] == [
         ("en", ["de"]),
@@ -203,7 +203,7 @@ def test_no_name_language_or_card_breaks_the_page(
     export_page([folder], tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text("utf-8")
     assert len(re.findall("<script", text)) == len(re.findall("</script", text))
-    assert '"source":"und","targets":["?\\u003c/script\\u003e"]' in text
+    assert '"sources":["und"],"targets":["?\\u003c/script\\u003e"]' in text
 
 
 def test_a_model_given_twice_is_refused(models: tuple[Path, Path], tmp_path: Path) -> None:
@@ -368,13 +368,35 @@ def test_the_chosen_model_is_inspected(show: Show, models: tuple[Path, Path], tm
     shows(page, PAIRS[1][1])
     page.locator("#how").click()
     playwright.expect(page.locator("#app")).to_contain_text("other, transformer", timeout=60_000)
-    menu = page.locator("#app select")
-    names = ["English → German: en-de", "English → German: other"]
+    menu = page.locator("#app select").nth(1)
+    names = ["German: en-de", "German: other"]
     assert menu.locator("option").all_inner_texts() == names
     menu.select_option("0")
     playwright.expect(page.locator("#app")).to_contain_text("en-de, transformer")
     page.go_back()
     shows(page, PAIRS[1][1])
+
+
+@pytest.mark.thorough
+def test_a_model_of_several_languages_translates_its_pairs(
+    show: Show, wasm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRAGOMAN_INSTRUCTIONS", "portable")  # it rounds as the page does
+    save(several_bundle(target_mark="target"), tmp_path / "float32")
+    quantise_folder(tmp_path / "float32", tmp_path / "int8")
+    export_page([tmp_path / "int8"], tmp_path / "page.html", views=("translation",))
+    page = show(tmp_path / "page.html", link="#source=en&target=fr&text=bread")
+    translator = Translator.load(tmp_path / "int8", engine="native")
+    texts = {to: translator.translate(["bread"], source="en", to=to)[0].text for to in ("de", "fr")}
+    shows(page, texts["fr"])
+    assert page.locator("#target-language option").all_inner_texts() == ["German", "French"]
+    page.locator("#target-language").select_option("de")
+    shows(page, texts["de"])
+    page.locator("#how").click()
+    playwright.expect(page.locator("#view-translation")).to_contain_text(">>en<<", timeout=60_000)
+    page.locator("#app select").nth(1).select_option(label="French")
+    playwright.expect(page.locator("#app .status")).to_have_text("Change the run to see what that does.")
+    assert "target=fr" in page.evaluate("location.hash")
 
 
 def test_it_looks_inside_a_sentence(show: Show, file: Path) -> None:

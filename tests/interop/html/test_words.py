@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.translation.bundles import PAIRS, learnt_bundle
+from tests.translation.bundles import PAIRS, learnt_bundle, several_bundle
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.html.document import PACKAGE
@@ -71,26 +71,44 @@ def test_an_imported_model_answers_as_python(
     compare(tmp_path / "int8", begun, monkeypatch)
 
 
-def compare(folder: Path, begun: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("mark", ["source", "target"])
+def test_a_model_of_several_languages_answers_as_python(
+    mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several = several_bundle(target_mark=mark, byte_fallback=False)  # bytes of line breaks are spaces
+    save(several, tmp_path / "float32")
+    quantise_folder(tmp_path / "float32", tmp_path / "int8")
+    begun = [(LINES[0], "Die "), (LINES[2], "Zwei Boote w"), (LINES[3], "")]
+    compare(tmp_path / "int8", begun, monkeypatch, {"source": "en", "to": "fr"}, lines=LINES[:8])
+
+
+def compare(
+    folder: Path,
+    begun: list[tuple[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    tags: dict[str, str] | None = None,
+    lines: list[str] = LINES,
+) -> None:
     monkeypatch.setenv("DRAGOMAN_INSTRUCTIONS", "portable")  # the same order of sums
     translator = Translator.load(folder, engine="native")
-    to = next(iter(translator.tokenizer.languages), None)
-    answers = in_node(folder, begun, to)
-    one: dict[str, Any] = {"split": False, "protect": False, "to": to}
+    if tags is None:
+        tags = dict(zip(["to"], translator.tokenizer.languages, strict=False))
+    answers = in_node(folder, begun, tags, lines)
+    one: dict[str, Any] = {"split": False, "protect": False, **tags}
 
     def table(line: str, prefix: str = "") -> dict[str, Any]:
         (found,) = translator.translate([line], prefix=[prefix], alignment=True, **one)
         plain: dict[str, Any] = json.loads(json.dumps(sentence_table(line, found.text, found)))
         return plain
 
-    for line, answer in zip(LINES, answers["tables"], strict=True):
+    for line, answer in zip(lines, answers["tables"], strict=True):
         same(answer, table(line))
     for (line, prefix), answer, next_, others in zip(
         begun, answers["begun"], answers["next"], answers["alternatives"], strict=True
     ):
         if prefix.strip() == prefix:
             same(answer, table(line, prefix))
-        expected = [asdict(word) for word in translator.next_words(line, prefix, to=to)]
+        expected = [asdict(word) for word in translator.next_words(line, prefix, **tags)]
         assert [word["prefix"] for word in next_] == [word["prefix"] for word in expected]
         probabilities = [word["probability"] for word in expected]
         assert [word["probability"] for word in next_] == pytest.approx(probabilities, abs=1e-5)
@@ -106,7 +124,9 @@ def same(answer: dict[str, Any], expected: dict[str, Any]) -> None:
     assert answer == expected
 
 
-def in_node(folder: Path, begun: list[tuple[str, str]], to: str | None) -> dict[str, Any]:
+def in_node(
+    folder: Path, begun: list[tuple[str, str]], tags: dict[str, str], lines: list[str]
+) -> dict[str, Any]:
     node = shutil.which("node")
     if node is None:
         pytest.skip("no Node on the path (Debian: apt-get install nodejs)")
@@ -122,8 +142,8 @@ def in_node(folder: Path, begun: list[tuple[str, str]], to: str | None) -> dict[
         "wasm": str(wasm),
         "folder": str(folder),
         "facts": facts_of(page_model(folder, "model")),
-        "to": to,
-        "lines": LINES,
+        "tags": tags,
+        "lines": lines,
         "begun": begun,
         "texts": TEXTS,
         "endless": {code: titles_and_abbreviations(code) for code, _ in TEXTS},

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from tests.models.test_contract import CONFIGS, drawn, sources, targets, transformer
+from tests.translation.bundles import several_bundle
 
 from dragoman import Translator
 from dragoman.base.errors import ConfigError
@@ -332,16 +333,29 @@ def test_the_example_translates_as_we_do(kind: str, tmp_path: Path) -> None:
     bundle = EXAMPLES[kind]()
     write(bundle, tmp_path)
     lines = [*LINES, ">>fra<< the moon", ">>tlh<< the moon", "THE MOON"]
+    wanted = [each.text for each in Translator.of(bundle).translate(lines, beam=1, split=False)]
+    assert len(set(wanted)) > 2
+    assert by_example(tmp_path, lines) == wanted
+
+
+def test_the_example_begins_with_the_mark_of_a_language(tmp_path: Path) -> None:
+    bundle = several_bundle(target_mark="target", byte_fallback=False)
+    write(bundle, tmp_path)
+    lines = ["A baker sells fresh bread.", "Two boats"]
+    how: Any = {"beam": 1, "split": False, "source": "en", "to": "fr"}
+    wanted = [each.text.strip() for each in Translator.of(bundle).translate(lines, **how)]
+    found = by_example(tmp_path, [f">>en<< {line}" for line in lines], "fr")
+    assert [line.strip() for line in found] == wanted
+
+
+def by_example(folder: Path, lines: list[str], *language: str) -> list[str]:
+    """What the example makes of lines, without dragoman and torch."""
     without_us = "import runpy, sys; sys.modules |= dict.fromkeys(['torch', 'dragoman']); " + (
         "runpy.run_path(sys.argv.pop(1))"
     )
-
     found = subprocess.run(
-        [sys.executable, "-c", without_us, EXAMPLE, tmp_path],
+        [sys.executable, "-c", without_us, EXAMPLE, folder, *language],
         input="\n".join(lines) + "\n", capture_output=True, encoding="utf-8", check=True,
         env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     )  # fmt: skip
-
-    wanted = [each.text for each in Translator.of(bundle).translate(lines, beam=1, split=False)]
-    assert len(set(wanted)) > 2
-    assert found.stdout.split("\n") == [*wanted, ""]
+    return found.stdout.split("\n")[:-1]

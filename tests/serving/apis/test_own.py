@@ -12,10 +12,14 @@ from typing import Any
 import httpx
 import pytest
 from tests.serving.standin import Running, StandIn, running, wait_for
+from tests.translation.bundles import several_bundle
 
+from dragoman import Translator
 from dragoman.serving.apis.own import _events
 from dragoman.serving.service.ask import Ask
 from dragoman.serving.service.limits import Overloaded
+from dragoman.serving.service.models import ServedModel
+from dragoman.serving.service.service import Service
 
 ONE = {"source": "en", "target": "de"}
 
@@ -173,6 +177,31 @@ def test_models(client: httpx.Client) -> None:
     (model,) = client.get("/v1/models").json()["models"]
 
     assert (model["name"], model["targets"], model["adapters"]) == ("en-de", ["de", "fr"], ["legal"])
+
+
+def test_one_model_of_several_languages() -> None:
+    model = ServedModel(
+        "m", Translator.of(several_bundle(languages=("deu_Latn", "eng_Latn", "zho_Hans", "zho_Hant")))
+    )
+    chinese = ["zh-Hans", "zh-Hant"]
+    with running(Service([model])) as server, server.client() as client:
+        (table,) = client.get("/v1/models").json()["models"]
+        pairs = [{"sources": ["de", "en", *chinese], "targets": ["de", "en", *chinese]}]
+        assert (table["source"], table["targets"], table["pairs"]) == ("mul", pairs[0]["targets"], pairs)
+        languages = {one["code"]: one for one in client.get("/languages").json()}
+        assert languages["de"] == {"code": "de", "name": "German", "targets": ["en", *chinese]}
+        sources = client.get("/v2/languages", params={"type": "source"}).json()
+        assert [one["language"] for one in sources] == ["DE", "EN", "ZH"]
+        assert sources[2]["name"] == "Chinese"
+        targets = client.get("/v2/languages", params={"type": "target"}).json()
+        assert [one["language"] for one in targets] == ["EN-GB", "EN-US", "ZH-HANS", "ZH-HANT", "DE"]
+        sent = {"texts": ["bread"], "source": "zh_TW", "target": "de"}
+        (answer,) = client.post("/v1/translate", json=sent).json()["results"]
+        assert answer["source"] == "zh-Hant"
+        assert client.get("/v1/page").json()["models"] == [table]
+        asked = {"text": "bread", "source": "de", "target": "zh-Hant", "options": {"beam": 1}}
+        (trace,) = client.post("/v1/how", json=asked).json()["traces"]
+        assert trace["source"]["text"] == ">>deu_Latn<< >>zho_Hant<< bread"
 
 
 # How the server is

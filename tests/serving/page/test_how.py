@@ -57,8 +57,8 @@ def test_what_is_offered(client: httpx.Client, translator: Translator) -> None:
     assert answer.json() == {
         "models": [
             {
-                "source": "en",
-                "target": "de",
+                "sources": ["en"],
+                "targets": ["de"],
                 "architecture": "transformer",
                 "heads": {kind: [count, config.heads] for kind, count in layers.items()},
                 "shift": True,
@@ -81,7 +81,7 @@ def test_what_is_offered(client: httpx.Client, translator: Translator) -> None:
 )
 def test_what_is_offered_can_be_changed(kind: str, heads: set[str], shift: bool, none: bool) -> None:
     translator = Translator.of(bundle(KINDS[kind]))
-    (about,) = Inspector({("en", "de"): translator}).about()["models"]
+    (about,) = Inspector([ServedModel("en-de", translator)]).about()["models"]
     assert (set(about["heads"]), about["shift"], about["no_positions"]) == (heads, shift, none)
     for attention, (layers, count) in about["heads"].items():
         last = Intervention.of(without=[f"{attention}.{layers}.{count}"])
@@ -127,7 +127,7 @@ def test_the_data_is_that_of_the_report(client: httpx.Client, translator: Transl
 def test_what_the_server_translates_is_not_changed() -> None:
     """With the PyTorch engine both use the same weights."""
     translator = Translator.of(bundle(transformer(), seed=2))
-    how = Inspector({("en", "de"): translator})
+    how = Inspector([ServedModel("en-de", translator)])
     before = translator.translate(["The old dog."])
     asyncio.run(how.answer(QUESTION))
     seen: list[object] = []
@@ -150,7 +150,7 @@ def test_what_the_server_translates_is_not_changed() -> None:
         ({"text": None}, 400, "missing text"),
         ({"text": ["a"]}, 400, "text must be text"),
         ({"text": "\ud800"}, 400, "surrogate"),
-        ({"source": "fr"}, 400, "no model from fr to de"),
+        ({"source": "fr"}, 400, "fr is not supported"),
         ({"target": 3}, 400, "target must be text"),
         ({"more": 1}, 400, "more: unknown field"),
         ({"interventions": []}, 400, "interventions must be an object"),
@@ -229,15 +229,16 @@ def test_offering_loads_no_torch() -> None:
 import sys
 from dragoman import Translator
 from dragoman.serving.service.inspection import Inspector
+from dragoman.serving.service.models import ServedModel
 translator = Translator.load({str(SAVED / "transformer")!r})
-assert Inspector({{("en", "de"): translator}}).about()["models"][0]["heads"]
+assert Inspector([ServedModel("en-de", translator)]).about()["models"][0]["heads"]
 assert translator.engine.__class__.__name__ != "NativeEngine" or "torch" not in sys.modules
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=300)
 
 
 def test_a_run_ends_with_the_server(translator: Translator) -> None:
-    how = Inspector({("en", "de"): translator})
+    how = Inspector([ServedModel("en-de", translator)])
     asyncio.run(how.answer(QUESTION))
     how.close()
     with pytest.raises(inspecting.NotReady):
@@ -251,7 +252,7 @@ class Slow:
     """An inspector whose runs wait until they are let go."""
 
     def __init__(self, translator: Translator, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.how = Inspector({("en", "de"): translator}, seconds=seconds)
+        self.how = Inspector([ServedModel("en-de", translator)], seconds=seconds)
         self.go, self.at_once, self.most = threading.Event(), 0, 0
         monkeypatch.setattr(inspecting, "_LOADING", 0.0)
         monkeypatch.setattr(self.how, "_run", self.run)
@@ -301,7 +302,7 @@ def test_the_deadline_counts_the_time_in_the_queue(
 
 
 def test_a_search_ends_at_the_deadline(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    how = Inspector({("en", "de"): translator})
+    how = Inspector([ServedModel("en-de", translator)])
     asyncio.run(how.answer(QUESTION))
     started = time.monotonic()
     clock = iter([started] * 4)

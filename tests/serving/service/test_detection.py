@@ -10,6 +10,7 @@ import pytest
 from dragoman.base.errors import ConfigError
 from dragoman.serving.service import languages as detection
 from dragoman.serving.service.languages import detect_language
+from dragoman.text.detection import _loaded_identifier
 
 TEXTS = {
     "en": "The children are playing in the garden behind the house.",
@@ -136,7 +137,7 @@ def test_the_end_of_a_long_text_does_not_count() -> None:
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    detection._loaded_identifier.cache_clear()
+    _loaded_identifier.cache_clear()
     monkeypatch.setitem(sys.modules, "py3langid.langid", None)
 
     with pytest.raises(ConfigError, match="py3langid"):
@@ -156,7 +157,7 @@ def test_threads_load_the_detector_once(monkeypatch: pytest.MonkeyPatch) -> None
         return load(*words, **options)
 
     monkeypatch.setattr(LanguageIdentifier, "from_model_file", slowly)
-    detection._loaded_identifier.cache_clear()
+    _loaded_identifier.cache_clear()
 
     def ask(_: int) -> str:
         begun.wait(60)

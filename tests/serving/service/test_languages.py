@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sys
 import tracemalloc
+from typing import Any
 
 import pytest
 
@@ -11,14 +13,14 @@ from dragoman.serving.service.limits import UnknownLanguage
 
 PAIRS = Pairs(
     [
-        Leg("a", "de", "en"),
-        Leg("b", "en", "fr"),
-        Leg("c", "en", "pt-BR"),
-        Leg("d", "en", "zh-Hans"),
-        Leg("e", "en", "zh-Hant"),
-        Leg("f", "de", "en"),
-        Leg("g", "fr", "es"),
-        Leg("h", "en", "de"),
+        Leg("a", ("de",), ("en",)),
+        Leg("b", ("en",), ("fr",)),
+        Leg("c", ("en",), ("pt-BR",)),
+        Leg("d", ("en",), ("zh-Hans",)),
+        Leg("e", ("en",), ("zh-Hant",)),
+        Leg("f", ("de",), ("en",)),
+        Leg("g", ("fr",), ("es",)),
+        Leg("h", ("en",), ("de",)),
     ]
 )
 
@@ -40,9 +42,57 @@ def test_a_pair_without_a_model_goes_the_shortest_way() -> None:
     assert PAIRS.find("de", "fr") == Route(("de", "en", "fr"), ("a", "b"))
     assert PAIRS.find("de", "es") == Route(("de", "en", "fr", "es"), ("a", "b", "g"))
     longer = Pairs(
-        [Leg("1", "a", "b"), Leg("2", "b", "c"), Leg("3", "c", "d"), Leg("4", "a", "x"), Leg("5", "x", "d")]
+        [
+            Leg("1", ("a",), ("b",)),
+            Leg("2", ("b",), ("c",)),
+            Leg("3", ("c",), ("d",)),
+            Leg("4", ("a",), ("x",)),
+            Leg("5", ("x",), ("d",)),
+        ]
     )
     assert longer.find("a", "d").pivots == ("x",)
+
+
+def test_one_model_of_several_languages_is_its_own_pivot() -> None:
+    star = Pairs([Leg("m", ("de", "fr"), ("en",)), Leg("m", ("en",), ("de", "fr"))])
+    assert star.find("de", "en") == Route(("de", "en"), ("m",))
+    assert star.find("de", "fr") == Route(("de", "en", "fr"), ("m", "m"))
+    assert star.targets == ("en", "fr", "de")
+    assert len(star) == len(list(star)) == 6
+
+    both = Pairs(
+        [Leg("a", ("de",), ("fr",)), Leg("m", ("de", "fr"), ("en",)), Leg("m", ("en",), ("de", "fr"))]
+    )
+    assert both.find("de", "fr").models == ("a",)
+    assert both.find("de", "fr", model="m") == Route(("de", "en", "fr"), ("m", "m"))
+    assert both.sources_of("fr") == ("de", "fr", "en")
+    assert both.sources_of("fr", model="a") == ("de",)
+    with pytest.raises(ConfigError, match="no model 'a' from en to de"):
+        both.find("en", "de", model="a")
+
+
+def test_all_pairs_of_many_languages_are_quick_to_find() -> None:
+    codes = tuple(f"{a}{b}" for a in "abcdefghijklmnopqrst" for b in "bcdfghjklm")
+    calls = 0
+
+    def count(*_: Any) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(count)
+    try:
+        pairs = Pairs([Leg("m", codes, codes)])
+    finally:
+        sys.setprofile(None)
+    assert len(pairs) == 200 * 199
+    assert calls < 40_000  # fewer than pairs
+    assert pairs.find("ab", "tm") == Route(("ab", "tm"), ("m",))
+
+
+def test_two_tags_of_one_code_are_both_served() -> None:
+    pairs = Pairs([Leg("m", ("en",), ("zh", "cmn", "cmn-Hant"))])
+    assert [pairs.find("en", one).target for one in ("ZH", "CMN", "cmn_Hant")] == ["zh", "cmn", "cmn-Hant"]
+    assert pairs.find("en", "zho").target == "zh"
 
 
 def test_targets_without_a_pivot_come_first() -> None:
@@ -95,7 +145,7 @@ def test_the_sources_of_a_target() -> None:
 
 def test_nothing_is_kept_of_what_is_no_language() -> None:
     """Codes are cached, and clients may send any text in their place."""
-    pairs = Pairs([Leg("m", "en", "de")])
+    pairs = Pairs([Leg("m", ("en",), ("de",))])
     tracemalloc.start()
     try:
         for number in range(50):

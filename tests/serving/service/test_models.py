@@ -109,8 +109,7 @@ def test_target_languages_have_their_usual_codes() -> None:
     model = served("m", Shift(), target="mul", tokenizer=Several())
 
     assert model.targets == ("de", "fr")
-    assert [model.told(one) for one in model.targets] == ["deu", "fr"]
-    assert served("n", Shift()).told("de") is None
+    assert [model.tags(("en", one)) for one in model.targets] == [("en", "deu"), ("en", "fr")]
 
 
 @pytest.mark.thorough

@@ -9,12 +9,16 @@ from typing import Any, cast
 
 import pytest
 from tests.serving.engines import Several, Shift, ask, served, until
+from tests.translation.bundles import PAIRS, TRAINED, several_bundle
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
-from dragoman.serving.service.ask import Ask
+from dragoman.serving.service.ask import Ask, Route
 from dragoman.serving.service.limits import Late, Limits, NotReady, Overloaded, TooLong, UnknownLanguage
+from dragoman.serving.service.memories import Memories
 from dragoman.serving.service.models import ModelSpec, ServedModel
 from dragoman.serving.service.service import Service
+from dragoman.text.checks.faults import Fault
+from dragoman.translation.memory.store import TranslationMemory
 from dragoman.translation.native.build import unavailable
 from dragoman.translation.translator import Translator
 
@@ -245,6 +249,49 @@ def test_a_model_of_several_languages_is_told_which() -> None:
         assert engine.asked[-1] == "deabc"  # of ">>deu<< abc"
         await ask(service, "abc", target="fr")
         assert engine.asked[-1] == "fabc"
+
+    run(service, story())
+
+
+def test_one_model_serves_its_pairs_and_pivots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("py3langid")
+    translator = Translator.of(several_bundle(target_mark="target"))
+    memories = Memories(
+        {("fr", "en"): TranslationMemory.create(tmp_path / "m", source_language="fr", target_language="en")}
+    )
+    service = service_of(ServedModel("m", translator), memories=memories)
+    how: Any = {"beam": 1, "max_extra_tokens": 50, "split": False}
+    own: Any = {"beam": 1}
+    monkeypatch.setattr(
+        "dragoman.translation.search.risk.clearly_other", lambda text, expected: f"not {expected}"
+    )
+
+    async def story() -> None:
+        texts = {}
+        for source, target in TRAINED:
+            (answer,) = await ask(service, "bread", source=source, target=target, **own)
+            (expected,) = translator.translate(["bread"], source=source, to=target, **how)
+            assert answer.text == texts.setdefault((source, target), expected.text)
+        assert len({*texts.values()}) > 1  # the marks are read
+        asked, until = Ask(source="fr", target="en"), time.monotonic() + 20
+        words = await service.next_words("bread", asked, most=3, client="", deadline=until)
+        assert words == translator.next_words("bread", source="fr", to="en", most=3)
+        (answer,) = await ask(service, "bread", source="DE", target="FR", **own)
+        assert answer.route == Route(("de", "en", "fr"), ("m", "m"))
+        (expected,) = translator.translate([texts["de", "en"]], source="en", to="fr", **how)
+        assert answer.text == expected.text
+        steps = service._router.steps(answer.route, Ask(source="de", target="fr"))  # of a document
+        assert [(how.source, how.to) for _, how in steps] == [("de", "en"), ("en", "fr")]
+
+        (answer,) = await ask(service, PAIRS[0][1], source=None, target="en", **own)
+        assert answer.source == "de"
+        assert {one.language for one in await service.detect(PAIRS[0][1])} == {"de", "en", "fr"}
+        await service.correct("le pain", "", "the bread", ("fr", "en"))
+        assert (await ask(service, "le pain", source="fr", target="en"))[0].text == "the bread"
+        (answer,) = await ask(service, "bread", source="en", target="fr", wants=frozenset({"risk"}), **own)
+        assert answer.translation is not None
+        assert answer.translation.risk is not None
+        assert Fault("language", "not fr") in answer.translation.risk.flags
 
     run(service, story())
 

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -150,16 +151,51 @@ def test_unused_pieces_are_not_used(name: str) -> None:
 # ---- our own vocabularies ------------------------------------------------------------------------
 
 
+# Lines that begin with marks of languages, or with something like them.
+STARTS = (
+    ">>fra<<",
+    ">>fra<< ",
+    ">>fra<<  ",
+    ">>x y<<",
+    ">>deu<<",
+    ">>x y<< >>fra<< ",
+    ">>fra<<>>fra<<",
+    ">>fra<< >>deu<<",
+    ">>fra<<\t",
+)
+MARKED = [
+    *(f"{start}{line}" for line in SENTENCES[:20] for start in STARTS), *STARTS,
+    ">>fra", ">>fra\n<<a", ">><<",
+    ">><<<<", ">>é<<", ">>>fra<<", " >>fra<<", ">>", ">", "a >>fra<< b", ">>fra<<<", ">>a<<b<<",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("languages", [(), ("x y", "é", "fra", "a<<b")])
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "characters"])
-def test_ids_are_those_of_subwords(kind: Any) -> None:
+def test_ids_are_those_of_subwords(kind: Any, languages: tuple[str, ...]) -> None:
     python = subwords.train(
-        SENTENCES, kind, vocab_size=600, byte_fallback=True, character_coverage=1.0, placeholders=3
-    )
+        SENTENCES, kind, vocab_size=600, byte_fallback=True, character_coverage=1.0, placeholders=3,
+        languages=languages,
+    )  # fmt: skip
     ours = Tokenizer(kind, python.to_bytes())
-    lines = [*SENTENCES, *NASTY, *mixed(300)]
+    lines = [*MARKED, *([] if languages else [*SENTENCES, *NASTY, *mixed(300)])]
     for line, ids in zip(lines, python.encode(lines), strict=True):
         assert ours.encode(line) == ids, line[:200]
         assert ours.decode(ids) == python.decode(ids), line[:200]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "characters"])
+def test_tokens_behind_marks_end_where_they_do_in_python(kind: Any) -> None:
+    python = subwords.train(
+        SENTENCES, kind, vocab_size=600, byte_fallback=True, character_coverage=1.0, languages=("x y", "fra")
+    )
+    ours = Tokenizer(kind, python.to_bytes())
+    for start in (">>fra<< ", ">>x y<<", ">>x y<<>>fra<< "):
+        for line in SENTENCES[:20]:
+            surfaces = python.surfaces(start + line)
+            assert "".join(surfaces) == start + line
+            ends = [len(part.encode()) for part in accumulate(surfaces)]
+            assert ours.tokens((start + line).encode())[1] == ends
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -169,7 +205,12 @@ def test_ids_of_an_extended_vocabulary(kind: Any) -> None:
     python = appended(old, new_pieces(old, new, 60), ["bg", "cs"])
     ours = Tokenizer(kind, python.to_bytes())
     assert len(ours) == len(python) == len(old) + 62
-    lines = [*new, *SENTENCES[:50], *mixed(100)]
+    lines = [
+        *new,
+        *SENTENCES[:50],
+        *mixed(100),
+        *(f">>{one}<< {line}" for one in ("bg", "cs", "fra") for line in new),
+    ]
     for line, ids in zip(lines, python.encode(lines), strict=True):
         assert ours.encode(line) == ids, line[:200]
         assert ours.decode(ids) == python.decode(ids), line[:200]
@@ -205,11 +246,7 @@ def test_ids_are_those_of_mapped() -> None:
     ours = page_of(python)
     assert len(ours) == len(python)
     assert [ours.piece(i) for i in range(len(ours))] == python.pieces(range(len(ours)))
-    languages = [
-        f"{start}{line}" for line in SENTENCES[:20] for start in (">>fra<<", ">>fra<< ", ">>x y<<", ">>deu<<")
-    ]
-    odd = [">>fra", ">>fra\n<<a", ">><<", ">><<<<", ">>é<<", ">>>fra<<", " >>fra<<", ">>", ">"]
-    lines = [*SENTENCES, *NASTY, *mixed(300), *languages, *odd]
+    lines = [*SENTENCES, *NASTY, *mixed(300), *MARKED]
     for line, ids in zip(lines, python.encode(lines), strict=True):
         assert ours.encode(line) == ids, line[:200]
         assert ours.decode(ids) == python.decode(ids), line[:200]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +16,11 @@ from dragoman.base.errors import DragomanError
 from dragoman.interop import verify as comparing
 from dragoman.interop.ctranslate2.model import package, write
 from dragoman.models.folder.bundle import Bundle
+from dragoman.text.tokenizers.marks import marks_among, split_marks
 from dragoman.text.tokenizers.punctuation import normalise_punctuation
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.search.engine import Tokens
 
-_LANGUAGE = re.compile(">>.+?<<")
 _BATCH = 2048  # tokens, padding included
 
 
@@ -53,6 +52,7 @@ class CTranslate2:
         names = ["shared", "shared"] if shared else ["source", "target"]
         self._source, self._target = (_read(folder / f"{name}_vocabulary.json") for name in names)
         self._source_ids = {piece: i for i, piece in enumerate(self._source)}
+        self._marks = marks_among(enumerate(self._source))
         self._target_ids = {piece: i for i, piece in enumerate(self._target)}
         self._words = Tokenizer.load(folder) if (folder / "tokenizer.json").exists() else None
         if self._words is None:
@@ -131,13 +131,11 @@ class CTranslate2:
     def _encode(self, line: str) -> list[int]:
         if (language := self._config["dragoman"]["punctuation"]) is not None:
             line = normalise_punctuation(line, language)
-        pieces: list[str] = []
-        token = _LANGUAGE.match(line)  # of a multilingual model; SentencePiece does not know it
-        if token and token[0] in self._source_ids:
-            pieces, line = [token[0]], line[token.end() :]
-        pieces += self._cutter.encode(line, out_type=str)
+        ids, _, line = split_marks(line, self._marks)  # SentencePiece reads marks as text
         unknown = self._source_ids[self._config["unk_token"]]
-        return [self._source_ids.get(piece, unknown) for piece in pieces]
+        return ids + [
+            self._source_ids.get(piece, unknown) for piece in self._cutter.encode(line, out_type=str)
+        ]
 
 
 def verify(bundle: Bundle, folder: Path, lines: Sequence[str]) -> comparing.Agreement:

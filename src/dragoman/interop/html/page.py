@@ -19,6 +19,7 @@ import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from typing import Any
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import new_file
 from dragoman.base.html.document import PACKAGE, bundled, deflated, document, inert
-from dragoman.base.languages import base, canonical, language_name
+from dragoman.base.languages import base, language_name
 from dragoman.base.machine import require_pytorch
 from dragoman.interop.formats import format_of
 from dragoman.interop.source import opened
@@ -35,6 +36,7 @@ from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.folder.config import CARD, WEIGHTS, FolderConfig, read_config
 from dragoman.translation.folder.digest import check_digest
 from dragoman.translation.folder.vocabulary import tokenizer_of_folder
+from dragoman.translation.lines import Directions
 from dragoman.translation.native.native import unsupported
 from dragoman.translation.native.web.wasm import engine_wasm
 from dragoman.translation.search.alignment import aligning_of
@@ -57,16 +59,16 @@ class PageModel:
     files: dict[str, bytes]
     card: str
 
-    @property
-    def source(self) -> str:
-        """The source language."""
-        return canonical(self.config.source_language) or "und"
+    @cached_property
+    def directions(self) -> Directions:
+        """Its languages."""
+        stated = self.config.source_language, self.config.target_language
+        return Directions(self.tokenizer, stated, self.config.directions)
 
     @property
-    def targets(self) -> dict[str, str | None]:
-        """The target languages, and how the model writes those that it chooses from."""
-        languages = self.tokenizer.languages
-        return {canonical(one): one for one in languages} or {canonical(self.config.target_language): None}
+    def pairs(self) -> list[dict[str, Any]]:
+        """The pairs of languages that it translates: each source to each other language of the targets."""
+        return [{"sources": sources, "targets": targets} for sources, targets in self.directions.offered]
 
 
 def export_page(models: Sequence[str | Path], output: Path, *, views: Sequence[str] = VIEWS) -> int:
@@ -157,15 +159,17 @@ def _page(models: Sequence[PageModel], wasm: bytes, views: Sequence[str]) -> str
 
 def _offer(models: Sequence[PageModel], *, how: str | bool) -> dict[str, Any]:
     """The answer to GET /v1/page (`serving/page/routes.py`)."""
-    targets: dict[str, list[str]] = {one.source: [] for one in models}
-    for one in models:
-        targets[one.source] += [code for code in one.targets if code not in targets[one.source]]
+    targets: dict[str, dict[str, None]] = {}
+    for sources, own in chain.from_iterable(one.directions.offered for one in models):
+        for source in sources:
+            targets.setdefault(source, {}).update(dict.fromkeys(one for one in own if one != source))
     codes = dict.fromkeys([*targets, *chain.from_iterable(targets.values())])
-    own = [{"name": one.name, "source": one.source, "targets": list(one.targets)} for one in models]
-    names = [{"code": one, "name": language_name(one), "targets": targets.get(one, [])} for one in codes]
+    names = [
+        {"code": one, "name": language_name(one), "targets": list(targets.get(one, ()))} for one in codes
+    ]
     return {
         "languages": names,
-        "models": [{**one, "adapters": [], "terms": []} for one in own],
+        "models": [{"name": one.name, "pairs": one.pairs, "adapters": [], "terms": []} for one in models],
         "memories": [],
         "how": how,
         "detects": False,
@@ -176,15 +180,16 @@ def _offer(models: Sequence[PageModel], *, how: str | bool) -> dict[str, Any]:
 def facts_of(model: PageModel) -> dict[str, Any]:
     """What `page/local.js` has to know of a model beside its files."""
     aligning = aligning_of(model.config.model, model.config.alignment)
-    placeholders = model.tokenizer.placeholders
+    placeholders, directions = model.tokenizer.placeholders, model.directions
+    sources = [code for codes, _ in directions.offered for code in codes]
     return {
         "config": json.loads(model.files["config.json"]),
-        "to": model.targets,
+        "tags": {"source": directions.tags, "to": directions.tags if directions.targets else {}},
         "attention": str(aligning.attention) if aligning else "1",
         "reading": bool(aligning and aligning.reading),
         "banned": [*model.config.generation.banned, *(placeholders[1] if placeholders else ())],
         "unknown": model.tokenizer.unk_id,
-        "endless": titles_and_abbreviations(base(model.source)),
+        "endless": {code: titles_and_abbreviations(base(code)) for code in sources},
     }
 
 
@@ -211,7 +216,8 @@ def _about(model: PageModel) -> str:
 
 
 def _pair(model: PageModel) -> str:
-    return f"{language_name(model.source)} to {', '.join(map(language_name, model.targets))}"
+    pairs = ((map(language_name, one["sources"]), map(language_name, one["targets"])) for one in model.pairs)
+    return "; ".join(f"{', '.join(sources)} to {', '.join(targets)}" for sources, targets in pairs)
 
 
 def _text(path: str) -> str:

@@ -39,6 +39,7 @@ from dragoman.interop.huggingface.tokenizer import (
     write_tokenizer,
 )
 from dragoman.interop.name_table import NameTable, Row, Shape, linear, model_of, shapes_of
+from dragoman.interop.verify import addresses
 from dragoman.models.folder.bundle import Bundle
 from dragoman.models.folder.weights import weights_of, write_weights
 from dragoman.models.layers.positions import LearnedPositions, sinusoidal
@@ -137,6 +138,10 @@ def unsupported(bundle: Bundle) -> list[str]:
         faults = [f'model.architecture = "{shape.architecture}"']
     else:
         faults = shape_faults(shape)
+    if any(each.start for each in addresses(bundle)):
+        faults.append('tokenizer.target_mark = "target": its tokenizer puts marks before sources')
+    if any(each.text.count(">>") > 1 for each in addresses(bundle)):
+        faults.append("two marks before a source (tokenizer.source_mark = true): its tokenizer reads one")
     return faults + tokenizer_faults(bundle.tokenizer)
 
 

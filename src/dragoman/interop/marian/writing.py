@@ -149,6 +149,8 @@ def _unsupported_text(bundle: Bundle) -> list[str]:
     if tokenizer.config.kind == "words":
         return ['tokenizer.kind = "words": Marian splits text at spaces alone']
     faults = []
+    if tokenizer.config.languages or tokenizer.config.target_mark == "target":
+        faults.append("marks of languages: Marian reads them as text")
     for side in sides_of(tokenizer):
         ends = (tokenizer.end_id, tokenizer.unk_id)
         if side.whole and side.ends != ends:

@@ -91,8 +91,10 @@ def write(bundle: Bundle, folder: Path) -> None:
 
 def _description(bundle: Bundle, limit: int | None) -> dict[str, Any]:
     """Return the facts that a program needs besides inputs and outputs."""
-    config = bundle.model.config
+    config, tokenizer = bundle.model.config, bundle.tokenizer
+    starts = {one: list(start) for one in tokenizer.languages if (start := tokenizer.target_start(one))}
     return {
+        **({"target_start": starts} if starts else {}),  # how translations into each language begin
         "format_version": FORMAT_VERSION,
         "source_language": bundle.source_language,
         "target_language": bundle.target_language,

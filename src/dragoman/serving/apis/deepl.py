@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
-from dragoman.base.languages import language_name
+from dragoman.base.languages import base, language_name
 from dragoman.serving.apis.documents import document_of, file_answer, suffix_of, upload_format
 from dragoman.serving.apis.endpoints import Call, Endpoint, Plain
-from dragoman.serving.apis.libretranslate import targets_of_all
 from dragoman.serving.http.errors import Refusal
 from dragoman.serving.http.fields import Fields, Upload, choice, enum, file, flag, text, texts, words
 from dragoman.serving.http.jobs import FileJob
@@ -63,10 +62,10 @@ async def translate(call: Call) -> Plain:
 async def languages(call: Call) -> Plain:
     pairs = call.service.pairs
     if call["type"] == "source":
-        found = {_code(one): language_name(one) for one in pairs.sources}
+        found = {_code(one): language_name(base(one)) for one in pairs.sources}
         return [{"language": code, "name": name} for code, name in found.items()]
     targets = dict[str, str]()
-    for one in targets_of_all(pairs):
+    for one in pairs.targets:
         code = one.replace("_", "-").upper()
         targets |= _REGIONS.get(code, {code: language_name(one)})
     return [{"language": code, "name": name, "supports_formality": False} for code, name in targets.items()]

@@ -58,7 +58,7 @@ class ServerState:
 
     def __post_init__(self) -> None:
         self.jobs = Jobs(self.files)
-        self.how = _inspector(self.service)
+        self.how = Inspector(self.service.models)
         self.metrics.shows_ready(lambda: self.ready)
 
     async def reload(self) -> None:
@@ -82,7 +82,7 @@ class ServerState:
                 await loaded.drain(0)
             return
         old, how = self.service, self.how
-        self.service, self.settings, self.how = service, settings, _inspector(service)
+        self.service, self.settings, self.how = service, settings, Inspector(service.models)
         log(logging.INFO, "reloaded")
         seconds = max(old.limits.drain_seconds, old.limits.file_seconds if self.jobs.unfinished else 0)
         end = time.monotonic() + seconds
@@ -110,17 +110,6 @@ class ServerState:
     def ready(self) -> bool:
         """Whether the server translates now."""
         return self.service.ready and not self.draining
-
-
-def _inspector(service: Service) -> Inspector:
-    # The first model of a pair counts, as for translations.
-    return Inspector(
-        {
-            (model.source, target): model.translator
-            for model in reversed(service.models)
-            for target in model.targets
-        }
-    )
 
 
 @dataclass(frozen=True)

@@ -93,13 +93,8 @@ def language_tables(pairs: Pairs) -> list[dict[str, Any]]:
             "name": language_name(code),
             "targets": list(pairs.targets_of(code)) if code in pairs.sources else [],
         }
-        for code in dict.fromkeys([*pairs.sources, *targets_of_all(pairs)])
+        for code in dict.fromkeys([*pairs.sources, *pairs.targets])
     ]
-
-
-def targets_of_all(pairs: Pairs) -> list[str]:
-    """The languages that are translated to."""
-    return list(dict.fromkeys(target for source in pairs.sources for target in pairs.targets_of(source)))
 
 
 def _ask(call: Call) -> Ask:

@@ -65,7 +65,8 @@ async def models(call: Call) -> Plain:
 def model_table(model: ServedModel) -> dict[str, Any]:
     """A model that is served, as plain values."""
     words = {name: getattr(model, name) for name in _WORDS}
-    return words | {name: list(getattr(model, name)) for name in _LISTS}
+    pairs = [{"sources": list(leg.sources), "targets": list(leg.targets)} for leg in model.legs]
+    return words | {name: list(getattr(model, name)) for name in _LISTS} | {"pairs": pairs}
 
 
 def _ask(call: Call) -> Ask:
@@ -204,6 +205,9 @@ _RESULT = {
     "match?": MATCH,
 }
 _MODEL = dict.fromkeys(_WORDS, str) | {name: [str] for name in _LISTS}
+_PAIRS = {
+    "pairs": [{"sources": [str], "targets": [str]}]
+}  # each source to each other language of the targets
 
 ENDPOINTS = (
     Endpoint(
@@ -227,6 +231,6 @@ ENDPOINTS = (
         "GET /v1/models",
         models,
         "List the models, with their adapters and lists of terms.",
-        returns={"models": [_MODEL]},
+        returns={"models": [_MODEL | _PAIRS]},
     ),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from dragoman.base.errors import DataError
 from dragoman.base.machine import has_pytorch
 from dragoman.models.shapes import Architecture, RecurrentConfig, SSRUConfig, TransformerConfig
+from dragoman.serving.service.ask import Route
+from dragoman.serving.service.languages import Pairs
 from dragoman.serving.service.limits import Late, NoPyTorch, NotReady, Overloaded, TooLong, UnknownLanguage
 from dragoman.text.blank import is_blank
 from dragoman.translation.search.options import Decoding
@@ -23,8 +25,7 @@ from dragoman.translation.translator import Translator
 
 if TYPE_CHECKING:
     from dragoman.models.folder.bundle import Bundle
-
-Translators = Mapping[tuple[str, str], Translator]  # by source and target language
+    from dragoman.serving.service.models import ServedModel
 
 SECONDS = 30.0
 _LOADING = 120.0  # seconds that the first run of a model gets in addition
@@ -44,18 +45,15 @@ class Question:
     interventions: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)  # beam, length_penalty
 
-    @property
-    def pair(self) -> tuple[str, str]:
-        return self.source, self.target
-
 
 class Inspector:
     """Inspects sentences with the models of a server. Independent of HTTP."""
 
-    def __init__(self, translators: Translators, *, seconds: float = SECONDS) -> None:
-        """`seconds`: after which a run is given up, the time in the queue included."""
-        self._translators, self.seconds = translators, seconds
-        self._bundles: dict[tuple[str, str], Bundle] = {}  # filled by the thread
+    def __init__(self, models: Iterable[ServedModel], *, seconds: float = SECONDS) -> None:
+        """The first model of a pair counts. `seconds`: after which a run is given up, queueing included."""
+        self._models, self.seconds = {one.name: one for one in models}, seconds
+        self._pairs = Pairs(leg for one in self._models.values() for leg in one.legs)
+        self._bundles: dict[str, Bundle] = {}  # by the names of models; filled by the thread
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="how")
         self._waiting = 0
         self._closed = False
@@ -64,8 +62,9 @@ class Inspector:
         """The models, and their parts that can be changed. Loads nothing. Raises NoPyTorch."""
         _need_pytorch()
         models = [
-            {"source": source, "target": target, **_about(_config_of(translator))}
-            for (source, target), translator in self._translators.items()
+            {"sources": leg.sources, "targets": leg.targets, **_about(_config_of(one.translator))}
+            for one in self._models.values()
+            for leg in one.legs
         ]
         return {"models": models, "limits": {"characters": _TEXT, "beam": BEAM}}
 
@@ -77,13 +76,10 @@ class Inspector:
         """
         _need_pytorch()
         _check(question)
-        if question.pair not in self._translators:
-            raise UnknownLanguage(
-                f"no model from {question.source} to {question.target}", language=question.target
-            )
+        (name,) = self._route(question).models
         if self._waiting >= _WAITING:
             raise Overloaded("others are inspecting", retry_after=self.seconds / 2)
-        seconds = self.seconds + (0 if question.pair in self._bundles else _LOADING)
+        seconds = self.seconds + (0 if name in self._bundles else _LOADING)
         deadline = time.monotonic() + seconds
         self._waiting += 1
         work = self._thread.submit(self._run, question, deadline)
@@ -102,6 +98,14 @@ class Inspector:
     def _done(self) -> None:
         self._waiting -= 1
 
+    def _route(self, question: Question) -> Route:
+        """The route through one model. Raises UnknownLanguage if there is none."""
+        route = self._pairs.find(question.source, question.target)
+        if len(route.models) != 1:
+            what = f"no model from {question.source} to {question.target}"
+            raise UnknownLanguage(what, language=question.target)
+        return route
+
     def _run(self, question: Question, deadline: float) -> dict[str, Any]:
         from dragoman.inspection import Intervention, contrast, inspect
         from dragoman.inspection.views.report import data_of
@@ -114,8 +118,11 @@ class Inspector:
 
         in_time()
         intervention = Intervention.from_table(question.interventions)
-        bundle, translator = self._bundle(question.pair), self._translators[question.pair]
-        text, start = translator.addressed(" ".join(question.text.split()), question.source, question.target)
+        route = self._route(question)
+        model = self._models[route.models[0]]
+        tags = model.tags(pair := (route.source, route.target))
+        bundle = replace(self._bundle(model), source_language=pair[0], target_language=pair[1])
+        text, start = model.translator.addressed(" ".join(question.text.split()), *tags)
         _check_length(bundle, text)
         in_time()
         decoding = Decoding(**question.options)
@@ -131,14 +138,14 @@ class Inspector:
         both = contrast(bundle, text, intervention, **options)
         return data_of([both.untouched, both.changed], both.difference())
 
-    def _bundle(self, pair: tuple[str, str]) -> Bundle:
-        """The PyTorch model of a pair. It is a twin: hooks must not see what the server translates."""
+    def _bundle(self, model: ServedModel) -> Bundle:
+        """The PyTorch model. It is a twin: hooks must not see what the server translates."""
         from dragoman.inspection.intervening import twin
 
-        if pair not in self._bundles:
-            bundle = self._translators[pair].bundle
-            self._bundles[pair] = replace(bundle, model=twin(bundle.model))
-        return self._bundles[pair]
+        if model.name not in self._bundles:
+            bundle = model.translator.bundle
+            self._bundles[model.name] = replace(bundle, model=twin(bundle.model))
+        return self._bundles[model.name]
 
 
 def _need_pytorch() -> None:

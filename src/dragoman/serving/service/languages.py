@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.languages import canonical, closest, language_name, same
+from dragoman.base.languages import closest, general, language_name, same
 from dragoman.serving.service.ask import Guess, Route
 from dragoman.serving.service.limits import UnknownLanguage
 from dragoman.text.detection import language_probabilities
@@ -17,48 +18,69 @@ _LONGEST = 40  # characters of a code: what follows is not read, and not cached
 
 @dataclass(frozen=True)
 class Leg:
-    """A pair that a model translates by itself. Languages are canonical."""
+    """Pairs that a model translates by itself: each source to each other language of the targets.
+
+    Languages are codes of `Directions.offered`. One leg may stand for tens of thousands of pairs.
+    """
 
     model: str
-    source: str
-    target: str
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
 
 
 class Pairs:
-    """The pairs of languages that are served: of the models, and through pivots of several models.
+    """The pairs of languages that are served: of the models, and through pivots of one or several models.
 
     Of two models for one pair the first is the default.
     """
 
     def __init__(self, legs: Iterable[Leg]) -> None:
-        self._legs: dict[tuple[str, str], list[str]] = {}
+        legs = tuple(legs)
+        self._steps: dict[str, dict[str, tuple[str, ...]]] = {}  # the models by source and target
         for leg in legs:
-            self._legs.setdefault((leg.source, leg.target), []).append(leg.model)
-        self.sources = tuple(dict.fromkeys(source for source, _ in self._legs))
+            name = (leg.model,)
+            for source in leg.sources:
+                steps, new = self._steps.setdefault(source, {}), dict.fromkeys(leg.targets, name)
+                new.pop(source, None)
+                steps |= new | {target: steps[target] + name for target in steps.keys() & new}
+        self.sources = tuple(self._steps)
         """The languages that are translated from, in the order of the models."""
-        self._routes = {source: self._routes_from(source) for source in self.sources}
-        self.languages = tuple(dict.fromkeys([*self.sources, *(target for _, target in self._legs)]))
+        self.languages = tuple(dict.fromkeys([*self.sources, *chain.from_iterable(self._steps.values())]))
         """All languages, the sources first."""
+        self._spelled = {one.lower().replace("_", "-"): one for one in self.languages}
+        self._ways = {source: self._ways_from(source) for source in self.sources}
+        self.targets = tuple(dict.fromkeys(chain.from_iterable(self._ways.values())))
+        """The languages that are translated to."""
+        models = dict.fromkeys(leg.model for leg in legs)
+        several = len(models) > 1
+        self._own = {
+            name: Pairs(one for one in legs if one.model == name) if several else self for name in models
+        }
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """Yield every pair."""
-        return ((source, target) for source in self.sources for target in self._routes[source])
+        return ((source, target) for source in self.sources for target in self._ways[source])
+
+    def __len__(self) -> int:
+        return sum(map(len, self._ways.values()))
 
     def targets_of(self, source: str) -> tuple[str, ...]:
         """The languages that a source is translated to, those without a pivot first."""
-        return tuple(self._routes[self._closest(source, self.sources, "from")])
+        return tuple(self._ways[self._closest(source, self.sources, "from")])
 
-    def sources_of(self, target: str) -> tuple[str, ...]:
+    def sources_of(self, target: str, *, model: str | None = None) -> tuple[str, ...]:
         """The languages that are translated to a target; itself too, if it is translated from.
 
-        Raises UnknownLanguage if the target is not served.
+        Raises UnknownLanguage if the target is not served. `model` is as in `find`, but one that is not there
+        counts as None.
         """
-        targets = dict.fromkeys(target for routes in self._routes.values() for target in routes)
-        target = self._closest(target, targets, "to")
-        return tuple(one for one in self.sources if one == target or target in self._routes[one])
+        target = self._closest(target, self.targets, "to")
+        own = self._own.get(model or "", self)
+        found = tuple(one for one in own.sources if one == target or target in own._ways[one])
+        return found or own.sources
 
     def find(self, source: str, target: str, *, model: str | None = None) -> Route:
-        """Return the route of a pair: the shortest.
+        """Return the route of a pair: the shortest, through one `model` alone if that is given.
 
         Languages may be written in any case, with a region or a script, which need not be served: "EN-US",
         "en_GB", "zh-Hans". A language to itself has a route without models. Raises UnknownLanguage for a
@@ -68,46 +90,53 @@ class Pairs:
         target = self._closest(target, self.languages, "to")
         if source == target:
             return Route((source,), ())
-        if model is not None:
-            # Its own pair may be a variant farther away.
-            route = Route((source, target), (model,))
-            if model not in self._legs.get((source, target), ()):
-                known = ", ".join(self._legs.get((source, target), ())) or "none"
-                raise ConfigError(
-                    f"no model {model!r} from {source} to {target}", hint=f"models of this pair: {known}"
-                )
-            return route
-        routes = self._routes.get(source, {})
-        if target not in routes:
-            what = (
-                f"{language_name(source)} ({source}) is not translated to {language_name(target)} ({target})"
+        own = self if model is None else self._own.get(model)
+        if own is not None and target in own._ways.get(source, {}):
+            return own._route(source, target)
+        if model is not None:  # its own pair may be a variant farther away
+            known = [name for name, one in self._own.items() if target in one._ways.get(source, {})]
+            raise ConfigError(
+                f"no model {model!r} from {source} to {target}",
+                hint=f"models of this pair: {', '.join(known) or 'none'}",
             )
-            raise UnknownLanguage(what, language=target, hint=f"to: {', '.join(routes) or 'nothing'}")
-        return routes[target]
+        what = f"{language_name(source)} ({source}) is not translated to {language_name(target)} ({target})"
+        raise UnknownLanguage(
+            what, language=target, hint=f"to: {', '.join(self._ways.get(source, ())) or 'nothing'}"
+        )
 
-    def _closest(self, wanted: str, served: Iterable[str], way: str) -> str:
-        served = tuple(served)
-        code = canonical(wanted[:_LONGEST])
-        found = code if code in served else closest(code, served)
+    def _closest(self, wanted: str, served: Sequence[str], way: str) -> str:
+        spelled = self._spelled.get(wanted[:_LONGEST].strip().lower().replace("_", "-"), "")
+        if spelled in served:
+            return spelled
+        found = closest(wanted[:_LONGEST], served)
         if found is None:
             raise UnknownLanguage(
                 f"{wanted[:40]} is not supported", language=wanted, hint=f"{way}: {', '.join(served)}"
             )
         return found
 
-    def _routes_from(self, source: str) -> dict[str, Route]:
-        """The shortest route to each language, breadth first."""
-        routes: dict[str, Route] = {}
-        edge = [Route((source,), ())]
-        while edge:
-            further: list[Route] = []
-            for route in edge:
-                for (start, target), models in self._legs.items():
-                    if start == route.target and target != source and target not in routes:
-                        routes[target] = Route((*route.languages, target), (*route.models, models[0]))
-                        further.append(routes[target])
+    def _ways_from(self, source: str) -> dict[str, str]:
+        """The language before each one that a source is translated to, on the shortest way, breadth first."""
+        ways: dict[str, str] = {}
+        edge, seen = [source], {source}
+        while edge and len(seen) < len(self.languages):
+            further: list[str] = []
+            for start in edge:
+                steps = self._steps.get(start, {})
+                if not steps.keys() <= seen:
+                    new = [one for one in steps if one not in seen]
+                    ways |= dict.fromkeys(new, start)
+                    seen.update(new)
+                    further += new
             edge = further
-        return routes
+        return ways
+
+    def _route(self, source: str, target: str) -> Route:
+        languages = [target]
+        while languages[0] != source:
+            languages.insert(0, self._ways[source][languages[0]])
+        models = (self._steps[start][end][0] for start, end in pairwise(languages))
+        return Route(tuple(languages), tuple(models))
 
 
 _SURE = 0.1  # the probability of a text in the target language: less is translated
@@ -129,12 +158,13 @@ def detect_language(text: str, among: Sequence[str], default: str, target: str |
     if not any(char.isalpha() for char in text):
         return [Guess(default, 0.0)]
     found = language_probabilities(text)
-    guesses: list[Guess] = []
-    for one in dict.fromkeys([default, *among]):
-        # Variants of one language cannot be told apart: the first stands for all.
-        known = [code for code in found if same(code, one)]
-        if one != target and known and not any(same(one, other.language) for other in guesses):
-            guesses.append(Guess(one, found[known[0]]))
+    known = {general(code): value for code, value in reversed(found.items())}
+    # Variants of one language cannot be told apart: the first stands for all.
+    first: dict[str, str] = {}
+    for one in (default, *among):
+        if one != target:
+            first.setdefault(general(one), one)
+    guesses = [Guess(one, known[language]) for language, one in first.items() if language in known]
     guesses.sort(key=lambda guess: -guess.confidence)
     if target is None or any(same(target, guess.language) for guess in guesses):
         return guesses or [Guess(default, 0.0)]

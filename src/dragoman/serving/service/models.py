@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.languages import canonical
 from dragoman.serving.service.languages import Leg
 from dragoman.serving.service.shared_engine import SharedEngine
 from dragoman.translation.folder.config import WEIGHTS
 from dragoman.translation.folder.digest import digest_of
+from dragoman.translation.lines import Directions
 from dragoman.translation.loading import Loaded, Variant, load_model
 from dragoman.translation.translator import Translator
 
@@ -52,24 +52,25 @@ class ServedModel:
         """`digest` is of the weights, if it is known, and `engine` the name of the engine."""
         self.name, self.translator, self.digest, self.engine = name, translator, digest, engine
         self._terms = dict(terms or {})
-        self.source = canonical(translator.source_language)
-        several = translator.tokenizer.languages
-        # Canonical codes, and the token of each for the model; None if it has a single target language.
-        self._targets: dict[str, str | None] = {canonical(one): one for one in several}
-        if not several:
-            self._targets = {canonical(translator.target_language): None}
-        self.targets = tuple(self._targets)
+        stated = translator.source_language, translator.target_language
+        self._directions = Directions(translator.tokenizer, stated, translator.directions)
+        self.legs = [Leg(name, *pairs) for pairs in self._directions.offered]
+        """The pairs of languages that it translates."""
+        sources = tuple(dict.fromkeys(source for leg in self.legs for source in leg.sources))
+        self.source = sources[0] if len(sources) == 1 else "mul"
+        self.targets = tuple(dict.fromkeys(target for leg in self.legs for target in leg.targets))
         self.adapters, self.terms = tuple(translator.adapters), tuple(self._terms)
         self._variants: dict[tuple[str | None, str | None], Translator] = {}
 
     @property
-    def legs(self) -> list[Leg]:
-        """The pairs of languages that it translates."""
-        return [Leg(self.name, self.source, target) for target in self.targets]
+    def pair(self) -> tuple[str, str]:
+        """The first of its pairs."""
+        source = self.legs[0].sources[0]
+        return source, next((one for one in self.legs[0].targets if one != source), source)
 
-    def told(self, target: str) -> str | None:
-        """The option `to` for a target language."""
-        return self._targets[target]
+    def tags(self, pair: tuple[str, str]) -> tuple[str, str]:
+        """The options `source` and `to` of a pair: its languages as the model writes them."""
+        return self._directions.tags[pair[0]], self._directions.tags[pair[1]]
 
     def variant(
         self, adapter: str | None, terms: str | None, memory: TranslationMemory | None = None

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
+from dragoman.base.languages import canonical
 from dragoman.documents.edits import Decoded
 from dragoman.documents.formats import Languages
 from dragoman.documents.markup.html.fragment import XmlFragment
@@ -63,7 +65,7 @@ class WordsKey(NamedTuple):
     digest: str
     adapter: str | None
     terms: str | None
-    to: str | None
+    tags: tuple[str, str]
     most: int
     prefix: str
     text: str
@@ -139,17 +141,15 @@ class Router:
         if len(route.models) != 1:
             return []
         model = self._models[route.models[0]]
-        to = model.told(route.target)
-        key = WordsKey(model.name, model.digest, ask.adapter, ask.terms, to, most, ask.prefix, text)
+        tags = model.tags((route.source, route.target))
+        key = WordsKey(model.name, model.digest, ask.adapter, ask.terms, tags, most, ask.prefix, text)
         translator = model.variant(ask.adapter, ask.terms)
         (found,), _ = await self._words.get([key], partial(_next_words, translator), place)
         return list(found)
 
     def sources_for(self, ask: Ask) -> tuple[str, ...]:
         """The languages that a text may be in."""
-        if ask.model is not None and ask.model in self._models:
-            return (self._models[ask.model].source,)
-        return self._pairs.sources_of(ask.target)
+        return self._pairs.sources_of(ask.target, model=ask.model)
 
     def detect(self, text: str, ask: Ask) -> Guess:
         """The language that a text is translated from; the target, if the text is in it."""
@@ -165,9 +165,9 @@ class Router:
     def steps(self, route: Route, ask: Ask) -> Iterable[tuple[Translator, Decoding]]:
         """Yield the translator of each step of a route, with its options for text with codes."""
         memory = None if route.pivots else self._memory(route, ask)
-        for name, target in zip(route.models, route.languages[1:], strict=True):
+        for name, pair in zip(route.models, pairwise(route.languages), strict=True):
             model = self._models[name]
-            how = decoding_of(replace(ask, markup="xml"), model.told(target), self._limits, last=True)
+            how = decoding_of(replace(ask, markup="xml"), model.tags(pair), self._limits, last=True)
             yield model.variant(ask.adapter, ask.terms, memory), how
 
     def _plan(self, text: str, ask: Ask) -> _Plan:
@@ -239,9 +239,9 @@ class Router:
         """Return the translation of each text by the last model of a route, and whether the cache had all."""
         values: list[Translation | Marked] = []
         all_cached = True
-        for step, (name, target) in enumerate(zip(route.models, route.languages[1:], strict=True)):
+        for step, (name, pair) in enumerate(zip(route.models, pairwise(route.languages), strict=True)):
             model, last = self._models[name], step == len(route.models) - 1
-            how = decoding_of(ask, model.told(target), self._limits, last=last)
+            how = decoding_of(ask, model.tags(pair), self._limits, last=last)
             memory = None if route.pivots else self._memory(route, ask)
             translator = model.variant(ask.adapter, ask.terms)
             if memory is not None and (ask.markup != "text" or "matches" in translator.reads):
@@ -268,8 +268,8 @@ class Router:
         return values, all_cached
 
 
-def decoding_of(ask: Ask, to: str | None, limits: Limits, *, last: bool) -> Decoding:
-    """The options for a model on the way. Only the last one has alternatives and other details."""
+def decoding_of(ask: Ask, tags: tuple[str, str], limits: Limits, *, last: bool) -> Decoding:
+    """The options for a model on the way, and its languages. Only the last has alternatives and details."""
     plain = last and ask.markup == "text"
     beam = ask.beam
     if beam is None and ask.quality == "best":
@@ -279,7 +279,8 @@ def decoding_of(ask: Ask, to: str | None, limits: Limits, *, last: bool) -> Deco
         n_best=ask.n_best if plain else 1,
         length_penalty=ask.length_penalty,
         quality=ask.quality or "normal",
-        to=to,
+        source=tags[0],
+        to=tags[1],
         max_extra_tokens=limits.output_extra,
         split=False,  # texts are cut before
         protect=ask.markup == "text",
@@ -299,7 +300,9 @@ def _translated(translator: Translator, keys: Sequence[WorkKey]) -> Iterable[Tra
 
 
 def _next_words(translator: Translator, keys: Sequence[WordsKey]) -> Iterable[tuple[NextWord, ...]]:
-    return (tuple(translator.next_words(one.text, one.prefix, most=one.most, to=one.to)) for one in keys)
+    for one in keys:
+        source, to = one.tags
+        yield tuple(translator.next_words(one.text, one.prefix, most=one.most, source=source, to=to))
 
 
 # ---- answers ---------------------------------------------------------------------------------------------
@@ -369,5 +372,5 @@ def _document(
     names = frozenset(name.lower() for name in ignored)
     if markup == "xml":
         return XmlFragment(text, ignored=names, stand_ins=bool(translator.tokenizer.placeholders))
-    languages = Languages(translator.source_language, how.to or translator.target_language)
+    languages = Languages(*map(canonical, translator.pair(how)))
     return Html(Decoded(text, "utf-8", b""), languages, True, names)

@@ -133,8 +133,8 @@ class Service:
             await self._prepare(partial(detect_language, "a", (), self._default))
         for model in self.models:
             for adapter in (None, *model.adapters):
-                translator, to = model.variant(adapter, None), model.told(model.targets[0])
-                await self._prepare(partial(translator.translate, ["1 2 3."], Decoding(to=to)))
+                translator, (source, to) = model.variant(adapter, None), model.tags(model.pair)
+                await self._prepare(partial(translator.translate, ["1 2 3."], Decoding(source=source, to=to)))
         speeds = [await self._prepare(partial(_speed_of, model, self.limits)) for model in self.models]
         self._admission.pace.speed = min(speeds)
         self._started = True
@@ -307,8 +307,8 @@ class Service:
 
 def _speed_of(model: ServedModel, limits: Limits) -> float:
     """Characters a second, of a few sentences: until requests show it."""
-    speed, ask = 0.0, Ask(source=None, target=model.targets[0])
-    how = decoding_of(ask, model.told(ask.target), limits, last=True)
+    speed, ask = 0.0, Ask(source=None, target=model.pair[1])
+    how = decoding_of(ask, model.tags(model.pair), limits, last=True)
     for count in (2, 32):  # a slow model shows it by the first two
         texts = [one for one, _ in toy.pairs(count=count, seed=7)]
         began = time.monotonic()

@@ -100,8 +100,8 @@ export class Languages {
     }
 
     #offerOptions() {
-        const fits = (model) => (this.source === null || model.source === this.source) && model.targets.includes(this.target);
-        const models = this.models.filter(fits);
+        const fits = ({ sources, targets }) => (this.source === null || sources.includes(this.source)) && targets.includes(this.target);
+        const models = this.models.filter(({ pairs }) => pairs.some(fits));
         const names = (list) => [...new Set(models.flatMap((model) => model[list]))];
         const choices = {
             model: ["Model", models.length > 1 ? models.map(({ name }) => name) : []],

@@ -17,12 +17,12 @@ const FATES = ["kept", "pruned", "finished", "banned"];
 const TERMS = ["content·content", "content·position", "position·content", "position·position", "bias", "remainder"];
 const NOTHING = { without: [], force: [], ban: [], shift: 0, no_positions: false, length_penalty: null };
 
-/** The parts of a model that can be changed: an entry of `models` in the answer of `GET /v1/how`. */
-export async function about({ shape }, { source, target }) {
+/** The parts of a model that can be changed: an entry of `models` in the answer of `GET /v1/how`. `pairs`: its sources and targets. */
+export async function about({ shape }, pairs) {
     const { architecture, positions, heads, encoder_layers: encoder, decoder_layers: decoder } = shape;
     const own = architecture === "ssru" ? {} : { decoder: [decoder, heads] };
     return {
-        source, target, architecture,
+        ...pairs, architecture,
         heads: { encoder: [encoder, heads], ...own, cross: [decoder, heads] },
         shift: !["none", "relative", "t5", "alibi", "rotary"].includes(positions),
         no_positions: positions !== "none",
@@ -31,18 +31,18 @@ export async function about({ shape }, { source, target }) {
 
 /**
  * The report of a sentence, as `readReport` returns it. A question is what `POST /v1/how` takes: the text,
- * interventions with tokens as ids, and options: `beam` and `length_penalty`. `title` names the model, `to` is the target language of a
- * model for several, `version` is that of dragoman. Throws an Error for what cannot be inspected.
+ * interventions with tokens as ids, and options: `beam` and `length_penalty`. `title` names the model, `languages` are
+ * source and target, `tags` says how a model of several writes them: {source, to}. `version` is that of dragoman. Throws an Error for what cannot be inspected.
  */
-export async function reportOf(translator, question, { title, to, version = "" } = {}) {
+export async function reportOf(translator, question, { title, languages, tags = {}, version = "" } = {}) {
     const { text, interventions = {}, options = {} } = question;
     if ([...text].length > LIMITS.characters)
         throw new Error(`The text is too long. At most ${LIMITS.characters} characters can be inspected.`);
     const words = squeezed(text);
     if (!words) throw new Error("The text is empty.");
-    const line = to ? `>>${to}<< ${words}` : words;
+    const { before, start } = await translator.addressed(tags);
     const intervention = { ...NOTHING, ...interventions };
-    const inspect = (changes) => runOf(translator, line, changes, options, { title, version });
+    const inspect = (changes) => runOf(translator, before + words, changes, options, { title, languages, start, version });
     const changed = await inspect(intervention);
     if (JSON.stringify(intervention) === JSON.stringify(NOTHING))
         return readReport({ traces: [changed], difference: null, positions: null });
@@ -52,8 +52,8 @@ export async function reportOf(translator, question, { title, to, version = "" }
 }
 
 /** One run, as a trace of inspection/record.py with its arrays unpacked. */
-async function runOf(translator, line, intervention, options, { title, version }) {
-    const { shape, generation, sourceLanguage, targetLanguage } = translator;
+async function runOf(translator, line, intervention, options, { title, languages, start, version }) {
+    const { shape, generation } = translator, [sourceLanguage, targetLanguage] = languages ?? [translator.sourceLanguage, translator.targetLanguage];
     const source = await translator.cut(line);
     if (!source.ids.length) throw new Error("The text is empty.");
     if (source.ids.length > TOKENS)
@@ -63,7 +63,8 @@ async function runOf(translator, line, intervention, options, { title, version }
     search.size = Math.min(options.beam ?? search.size, LIMITS.beam);
     search.length_penalty = intervention.length_penalty ?? options.length_penalty ?? search.length_penalty;
     const changes = changesOf(intervention);
-    const found = await translator.record(source.ids, { beam: search.size, nBest: search.size,
+    if (intervention.force.some(({ step }) => step <= start.length)) throw new Error("Step 1 is the mark of the language.");
+    const found = await translator.record(source.ids, { beam: search.size, nBest: search.size, prefixIds: start, unscored: start.length,
         lengthPenalty: search.length_penalty, ...tokensOf(shape, search, intervention) }, changes);
     const { nodes, hypotheses } = treeOf(found.tree, search);
     const predicted = hypotheses[0].tokens;

@@ -26,17 +26,26 @@ async function openPage() {
 }
 
 /**
- * `start` is how the address of a sentence begins, `views` the names of the views that are shown. A `model` of models is
- * its name, where several may translate between the same languages.
+ * `start` is how the address of a sentence begins, `views` the names of the views that are shown. A model translates each of
+ * its `sources` to each other language of its `targets`. Its `model` is its name, where several may have a pair.
  */
 function workbench({ models, limits, views, start = "#" }) {
-    const alike = (one) => models.filter(({ source, target }) => source === one.source && target === one.target);
-    const pairs = make("select", { onchange: restart }, models.map((one, i) => make("option", { value: i },
-        `${languageName(one.source)} → ${languageName(one.target)}${alike(one).length > 1 ? `: ${one.model}` : ""}`)));
+    const from = make("select", { onchange: () => { offer(); restart(); } }, [...new Set(models.flatMap(({ sources }) => sources))].map(
+        (source) => make("option", { value: source }, languageName(source))));
+    const to = make("select", { onchange: restart });
+    let pairs; // a model and a target for each option of `to`
+    function offer() {
+        const fitting = models.filter(({ sources }) => sources.includes(from.value));
+        pairs = fitting.flatMap((model) => model.targets.filter((one) => one !== from.value).map((target) => ({ model, target })));
+        const several = ({ target }) => pairs.filter((one) => one.target === target).length > 1;
+        to.replaceChildren(...pairs.map((one, i) => make("option", { value: i },
+            `${languageName(one.target)}${one.model.model && several(one) ? `: ${one.model.model}` : ""}`)));
+    }
     const chosen = () => {
-        const { source, target, model } = models[pairs.value];
-        return { source, target, ...(model && { model }) };
+        const { target, model: { model } } = pairs[to.value];
+        return { source: from.value, target, ...(model && { model }) };
     };
+    offer();
     const text = make("textarea", { rows: 2, maxlength: limits.characters, required: true, placeholder: "A sentence",
         onkeydown(event) {
             if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -47,7 +56,8 @@ function workbench({ models, limits, views, start = "#" }) {
         event.preventDefault();
         restart();
     } },
-    make("label", { class: "control" }, make("span", {}, "Languages"), pairs),
+    make("label", { class: "control" }, make("span", {}, "From"), from),
+    make("label", { class: "control" }, make("span", {}, "To"), to),
     make("label", { class: "control text" }, make("span", {}, "Sentence"), text),
     make("button", { class: "go" }, "Show"));
     const status = make("p", { class: "status", role: "status" });
@@ -61,8 +71,8 @@ function workbench({ models, limits, views, start = "#" }) {
     /** Another sentence or model: nothing is changed yet. */
     function restart() {
         const sentence = text.value.trim();
-        const model = models[pairs.value];
-        Object.entries(inLanguage(model.source, sentence)).forEach(([name, value]) =>
+        const { model } = pairs[to.value];
+        Object.entries(inLanguage(from.value, sentence)).forEach(([name, value]) =>
             (value ? text.setAttribute(name, value) : text.removeAttribute(name)));
         if (!sentence) return;
         history.replaceState(null, "", `${location.pathname}${start}${new URLSearchParams(
@@ -116,9 +126,11 @@ function workbench({ models, limits, views, start = "#" }) {
     function open() {
         const wish = wished(start);
         if (wish.text === null) return;
-        const fitting = alike(wish);
-        const first = fitting.find(({ model }) => model === wish.model) ?? fitting[0];
-        pairs.value = String(Math.max(0, models.indexOf(first)));
+        if ([...from.options].some(({ value }) => value === wish.source)) from.value = wish.source;
+        offer();
+        const fitting = pairs.filter(({ target }) => target === wish.target);
+        const first = fitting.find(({ model }) => model.model === wish.model) ?? fitting[0];
+        to.value = String(Math.max(0, pairs.indexOf(first)));
         text.value = wish.text.slice(0, limits.characters);
         if (text.value) queueMicrotask(restart);
     }

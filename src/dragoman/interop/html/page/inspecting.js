@@ -6,14 +6,14 @@ import { ANSWERS, modelOf, page } from "./local.js";
 
 ANSWERS["GET v1/how"] = async () => {
     await inspecting;
-    const pairs = page.offer.models.flatMap(({ name, source, targets }, i) => targets.map(async (target) =>
-        ({ ...await about({ shape: shapeOf(page.files[i].config) }, { source, target }), model: name })));
-    return { models: await Promise.all(pairs), limits: LIMITS, views: page.views, start: "#how&", home: "#" };
+    const models = page.offer.models.flatMap(({ name, pairs }, i) => pairs.map(async (own) =>
+        ({ ...await about({ shape: shapeOf(page.files[i].config) }, own), model: name })));
+    return { models: await Promise.all(models), limits: LIMITS, views: page.views, start: "#how&", home: "#" };
 };
 
 ANSWERS["v1/how"] = async ({ text, interventions, options, ...asked }) => {
-    const { translator, name, to } = await modelOf(asked);
-    return reportOf(translator, { text, interventions, options }, { title: name, to, version: page.version });
+    const { translator, name, tags, source, target } = await modelOf(asked);
+    return reportOf(translator, { text, interventions, options }, { title: name, tags, languages: [source, target], version: page.version });
 };
 
 /** Resolves when the page is first asked to look into a sentence. */

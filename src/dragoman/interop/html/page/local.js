@@ -74,7 +74,7 @@ function warmUp() {
 /** The table of each sentence. Those that stay the same are remembered. */
 async function tablesOf(model, sentences, prefixes, signal) {
     const found = new Map(), made = [], free = [];
-    const name = (sentence) => JSON.stringify([model.to, sentence, prefixes.get(sentence) ?? ""]);
+    const name = (sentence) => JSON.stringify([model.tags, sentence, prefixes.get(sentence) ?? ""]);
     const keep = (sentence, table) => {
         found.set(sentence, table);
         model.tables.set(name(sentence), table);
@@ -95,13 +95,14 @@ async function tablesOf(model, sentences, prefixes, signal) {
 
 /** The model that translates between languages; `model` is its name. */
 export async function modelOf({ source, target, model }, signal) {
-    const fits = (one) => one.source === source && one.targets.includes(target) && (!model || one.name === model);
-    const number = page.offer.models.findIndex(fits);
+    const fits = ({ sources, targets }) => sources.includes(source) && targets.includes(target) && source !== target;
+    const number = page.offer.models.findIndex(({ name, pairs }) => pairs.some(fits) && (!model || name === model));
     if (number < 0) throw new Failure("error", `This page has no model from ${source} to ${target}.`);
     if (!opened.has(number)) opened.set(number, open(number));
     const own = await opened.get(number);
     signal?.throwIfAborted();
-    return { ...own, source, target, to: page.files[number].to[target] };
+    const { tags, endless } = page.files[number];
+    return { ...own, source, target, tags: { source: tags.source[source], to: tags.to[target] }, endless: endless[source] };
 }
 
 async function open(number) {

@@ -16,10 +16,10 @@ const oneLine = (text) => text.replace(/[\r\n]/g, " ");
 
 /** The table of a sentence for the page, of the best translation that `translate` gave. `model`: see local.js. */
 export async function sentenceTable(model, sentence, { ids, source, tokenLogp, truncated, attention }) {
-    const { translator, to, reading } = model;
+    const { translator, tags, reading } = model;
     const text = oneLine(await translator.decode(ids));
     const letters = [...text], ours = [...sentence];
-    const [own, theirs] = await Promise.all([sourceSpans(translator, sentence, source, to), targetSpans(translator, ids, letters)]);
+    const [own, theirs] = await Promise.all([sourceSpans(translator, sentence, source, tags), targetSpans(translator, ids, letters)]);
     const links = linksOf(attention, own, theirs, reading);
     const sourceWords = wordsOf(apart(own), ours), words = wordsOf(apart(theirs), letters);
     const spans = united(theirs, words), sums = spans.map(() => 0);
@@ -63,8 +63,8 @@ export function copiedTable(sentence) {
 }
 
 /** The best translation of each sentence, which begins with its prefix. `each` gets them as they come. */
-export function translateAll({ translator, to, attention, banned }, sentences, { prefix, signal, each } = {}) {
-    return translator.translate(sentences, { to, attention, banned, prefix, signal, each: each && ((i, found) => each(i, found[0])) });
+export function translateAll({ translator, tags, attention, banned }, sentences, { prefix, signal, each } = {}) {
+    return translator.translate(sentences, { ...tags, attention, banned, prefix, signal, each: each && ((i, found) => each(i, found[0])) });
 }
 
 /**
@@ -89,8 +89,8 @@ async function spelled({ translator, unknown, banned }, prefix) {
 }
 
 /** Other translations of a sentence, the best first. */
-export async function alternatives({ translator, to, banned }, sentence, signal) {
-    const [found] = await translator.translate([sentence], { to, banned, beam: BEAM, nBest: ALTERNATIVES, signal });
+export async function alternatives({ translator, tags, banned }, sentence, signal) {
+    const [found] = await translator.translate([sentence], { ...tags, banned, beam: BEAM, nBest: ALTERNATIVES, signal });
     const [text, ...others] = found.map((one) => oneLine(one.text));
     return { text, alternatives: [...new Set(others)].filter((one) => one !== text).map((one) => ({ text: one })) };
 }
@@ -101,12 +101,14 @@ export async function alternatives({ translator, to, banned }, sentence, signal)
  * One step of a beam search gives the next tokens; greedy search completes each to a word.
  */
 export async function nextWords(model, sentence, prefix, most, signal) {
-    const { translator, to, banned } = model;
-    const forced = await spelled(model, prefix);
-    if (forced === null) throw new Error(`The model cannot spell “${prefix.trim()}”.`);
-    const source = await translator.encode(addressed(sentence.trim(), to));
-    if (!source.length) return [];
-    const options = { banned, lengthPenalty: 0, stop: "full", minimumLength: forced.length + 1, signal };
+    const { translator, tags, banned } = model;
+    const ids = await spelled(model, prefix);
+    if (ids === null) throw new Error(`The model cannot spell “${prefix.trim()}”.`);
+    const { before, start } = await translator.addressed(tags);
+    const source = await translator.encode(before + sentence.trim());
+    if (!sentence.trim() || !source.length) return [];
+    const forced = [...start, ...ids];
+    const options = { banned, lengthPenalty: 0, stop: "full", minimumLength: forced.length + 1, unscored: start.length, signal };
     const beam = Math.min(STARTS, translator.shape.target_vocab);
     const [heads] = await translator.search([source],
         { ...options, beam, nBest: beam, prefixIds: [forced], maxTokens: forced.length + 1 });
@@ -114,7 +116,8 @@ export async function nextWords(model, sentence, prefix, most, signal) {
     const whole = await translator.search(starts.map(() => source),
         { ...options, beam: 1, nBest: 1, prefixIds: starts, maxTokens: forced.length + 1 + LONGEST });
     const words = new Map();
-    for (const word of await Promise.all(whole.map(([one]) => firstWord(translator, one, forced.length, prefix)))) {
+    const own = whole.map(([one]) => ({ ...one, ids: one.ids.slice(start.length), tokenLogp: one.tokenLogp.slice(start.length) }));
+    for (const word of await Promise.all(own.map((one) => firstWord(translator, one, ids.length, prefix)))) {
         if (word && word.probability > (words.get(word.text)?.probability ?? -1)) words.set(word.text, word);
     }
     const rounded = (value) => Math.round(value * 1e6) / 1e6;
@@ -138,13 +141,11 @@ async function firstWord(translator, { ids, tokenLogp, truncated }, count, prefi
     return { text: word, prefix: head + word, probability: Math.exp(sum(tokenLogp.slice(count, end))) };
 }
 
-const addressed = (line, to) => (to && line ? `>>${to}<< ${line}` : line);
-
 // ---- the places of tokens -------------------------------------------------------------------------------------------
 
 /** The span of each token of a source; each byte of a character has the whole character's. */
-async function sourceSpans(translator, sentence, ids, to) {
-    const line = addressed(sentence, to), letters = [...line], shift = letters.length - [...sentence].length;
+async function sourceSpans(translator, sentence, ids, tags) {
+    const { before } = await translator.addressed(tags), line = before + sentence, letters = [...line], shift = [...before].length;
     const [{ ends }, pieces] = await Promise.all([translator.cut(line), translator.pieces(ids, "source")]);
     const spans = ids.map((_, i) => stripped(letters, i ? ends[i - 1] : 0, ends[i]));
     return whole(spans.map((span) => span.map((place) => Math.max(place - shift, 0))), pieces);

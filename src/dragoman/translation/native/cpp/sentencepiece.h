@@ -32,6 +32,8 @@ class SentencePiece {
 
     int32_t size() const { return int32_t(pieces_.size()); }
     std::string_view piece(int32_t id) const { return pieces_[size_t(id)].text; }
+    // Whether no text is cut into a piece.
+    bool is_control(int32_t id) const { return is(id, Kind::control); }
 
     // Bytes that are not UTF-8 are U+FFFD.
     void cut(std::string_view line, CutLine& out) const;

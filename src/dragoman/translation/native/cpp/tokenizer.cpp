@@ -97,8 +97,8 @@ class StringList {
     std::string_view rest_;
 };
 
-// The language token, such as >>fra<<, that may begin the line, or nothing.
-std::string_view language_of(std::string_view line) {
+// The mark of a language, such as >>fra<<, that may begin the line, or nothing: text/tokenizers/marks.py.
+std::string_view mark_of(std::string_view line) {
     if (line.size() < 3 || line.substr(0, 2) != ">>") return {};
     const size_t end = line.find("<<", 2 + character_length(line.substr(2)));
     if (end == line.npos || line.substr(0, end).find('\n') != line.npos) return {};
@@ -136,7 +136,12 @@ std::string Tokenizer::read(std::string_view kind, std::string_view model, std::
     if (!mapped_ && kind != "bpe" && kind != "unigram" && kind != "characters")
         return "the engine has no tokenizer of the kind " + std::string(kind) + ", but bpe, unigram, characters and mapped";
     std::string wrong = model_.read(model);
-    if (!wrong.empty() || !mapped_) return wrong;
+    if (!wrong.empty()) return wrong;
+    if (!mapped_) {
+        for (int32_t id = 0; id < size(); id++)
+            if (model_.is_control(id) && mark_of(piece(id)) == piece(id)) ids_.insert(piece(id), id);
+        return "";
+    }
     if (!StringList(list).read(list_) || list_.size() > INT32_MAX) return "not a list of pieces";
     size_t total = 0;
     for (const std::string& piece : list_) total += piece.size();
@@ -153,10 +158,11 @@ std::string Tokenizer::read(std::string_view kind, std::string_view model, std::
 void Tokenizer::encode(std::string_view line, std::vector<Token>& out) const {
     CutLine cut;
     int32_t begin = 0;
-    const std::string_view language = mapped_ ? language_of(line) : "";
-    const int32_t token = language.empty() ? -1 : ids_.find(language);
-    if (token >= 0) {
-        begin = int32_t(language.size());
+    while (true) {
+        const std::string_view rest = line.substr(size_t(begin)), mark = mark_of(rest);
+        const int32_t token = mark.empty() ? -1 : ids_.find(mark);
+        if (token < 0) break;
+        begin += int32_t(mark.size() + (rest.substr(mark.size(), 1) == " "));
         out.push_back({token, begin});
     }
     model_.cut(line.substr(size_t(begin)), cut);

@@ -32,7 +32,7 @@ class Tokenizer {
     SentencePiece model_;
     bool mapped_ = false;
     std::vector<std::string> list_;
-    Trie ids_;  // of the list
+    Trie ids_;  // of the list, or of the marks of languages
     int32_t specials_[4] = {};
 };
 

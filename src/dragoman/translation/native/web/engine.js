@@ -163,7 +163,7 @@ class Model {
     static STOPS = ["full", "patient", "shrinking", "exact"];
     static NORMALIZATIONS = ["gnmt", "power"];
     static OPTIONS = ["beam", "nBest", "lengthPenalty", "normalization", "stop", "prefix", "prefixIds", "attention", "minimumLength",
-        "noRepeatNgram", "maxExtraTokens", "maxTokens", "maxSourceTokens", "banned", "renormalize", "to", "batchTokens", "shortlist"];
+        "noRepeatNgram", "maxExtraTokens", "maxTokens", "maxSourceTokens", "banned", "renormalize", "source", "to", "unscored", "batchTokens", "shortlist"];
     static SPACE = /[^\S\ufeff]|[\x1c-\x1f\x85]/;
     static BLANK = /^[\s\p{Cc}\p{DI}\u2800\ufff9-\ufffb]*$/u; // as text/blank.py: such a line is not translated
     // The options that a model may have, with what they are where config.json leaves them out.
@@ -244,6 +244,7 @@ class Model {
             const lowercase = [true, side].includes(config.lowercase);
             return new Vocabulary(this.instance, config.kind, Model.file(files, `${stem}.spm`), list, ids, lowercase);
         };
+        this.marks = {source: config.source_mark ?? false, target: config.target_mark ?? "source"};
         this.source = open("source");
         this.target = "tokenizer.target.spm" in names || config.lowercase === "source" ? open("target") : this.source;
     }
@@ -337,9 +338,9 @@ class Model {
         const size = options.beam ?? o.size, best = options.nBest ?? Math.min(o.n_best, size);
         const stop = Model.STOPS.indexOf(options.stop ?? o.stop);
         const normalization = Model.NORMALIZATIONS.indexOf(options.normalization ?? o.normalization);
-        const {prefixIds: prefix = [], minimumLength: minimum = 0, noRepeatNgram: ngram = 0, maxExtraTokens: extra = 50} = options;
+        const {prefixIds: prefix = [], minimumLength: minimum = 0, noRepeatNgram: ngram = 0, maxExtraTokens: extra = 50, unscored = 0} = options;
         for (const [what, value, least, most] of [["beam", size, 1, 1000], ["nBest", best, 1, size], ["maxExtraTokens", extra, 0, 1e5],
-            ["maxTokens", options.maxTokens ?? 0, 0, 1e5],
+            ["maxTokens", options.maxTokens ?? 0, 0, 1e5], ["unscored", unscored, 0, prefix.length],
             ["minimumLength", minimum, 0, 1e5], ["noRepeatNgram", ngram, 0, 2 ** 30]])
             whole(what, value, least, most);
         const penalty = options.lengthPenalty ?? o.length_penalty;
@@ -359,14 +360,14 @@ class Model {
         const match = /^(\d+)(?:\.(\d+))?$/.exec(options.attention ?? "0"), [layer, head] = [Number(match?.[1]) - 1, Number(match?.[2] ?? 0) - 1];
         if (!match || layer >= decoder_layers || head >= heads || (options.attention && (layer < 0 || match[2] === "0")))
             throw new EngineError(`attention = ${options.attention}: write LAYER or LAYER.HEAD, of ${decoder_layers} layers and ${heads} heads`);
-        const limit = Math.max(options.maxTokens ?? source.length + extra, prefix.length), ngrams = ngram ? [ngram] : [];
+        const limit = Math.max(options.maxTokens ?? unscored + source.length + extra, prefix.length), ngrams = ngram ? [ngram] : [];
         const lists = [[...source, end_id], prefix, ngrams, [], [], [], [], never, []];
         const ruled = prefix.length || minimum || ngram ? 1 : 0, allowed = options.shortlist ? this.allowed(source, prefix) : [];
         check("shortlist", allowed, target_vocab);
         return {
             length: source.length,
             numbers: [number, 0, size, size, best, stop, normalization, 0, options.renormalize ?? o.renormalize ? 1 : 0, limit, minimum,
-                layer, layer < 0 ? -1 : head, ruled, -1, 0, ...lists.map((list) => list.length), options.shortlist ? allowed.length : -1, ...lists.flat(), ...allowed],
+                layer, layer < 0 ? -1 : head, ruled, -1, unscored, ...lists.map((list) => list.length), options.shortlist ? allowed.length : -1, ...lists.flat(), ...allowed],
             fractions: [penalty, 1, 1],
         };
     }
@@ -494,24 +495,39 @@ class Model {
         return text.slice(begin, end);
     }
 
+    /**
+     * What the model reads for a translation: the marks before its source, as text, and the ids that it begins with.
+     * As `address` and `target_start` in text/tokenizers/tokenizer.py.
+     */
+    addressed({source, to}) {
+        const marked = (side, language) => {
+            const mark = `>>${language}<<`, ids = language ? this[side].encode(mark) : [];
+            return ids.length === 1 && this[side].pieces(ids)[0] === mark ? ids : [];
+        };
+        const start = this.marks.target === "target" ? marked("target", to) : [];
+        const own = [this.marks.source && source, this.marks.target === "source" && to].filter((one) => marked("source", one).length);
+        if (to && !start.length && !own.includes(to) && to !== this.languages[1])
+            throw new EngineError(`to = ${to}: this model does not translate to it`);
+        return {before: own.map((one) => `>>${one}<< `).join(""), start};
+    }
+
     /** Translate lines. Yields as `search`; each translation has its text and the ids of its source. */
-    *translate(texts, options) {
-        const {to, maxSourceTokens = 4096} = options, tag = `>>${to}<<`;
+    *translate(texts, {source, to, ...options}) {
+        const {maxSourceTokens = 4096} = options, {before, start} = this.addressed({source, to}), unscored = start.length;
         whole("maxSourceTokens", maxSourceTokens, 1, 1e5);
-        const tagged = to && this.source.pieces(this.source.encode(tag)).includes(tag);
-        if (to && !tagged && to !== this.languages[1]) throw new EngineError(`to = ${to}: this model does not translate to it`);
         const lines = texts.map(Model.strip);
-        const encode = (line) => (Model.BLANK.test(line) ? [] : this.source.encode(tagged ? `${tag} ${line}` : line));
+        const encode = (line) => (Model.BLANK.test(line) ? [] : this.source.encode(before + line));
         const sources = lines.map((line) => encode(line).slice(0, maxSourceTokens));
         const prefixes = [options.prefix ?? ""].flat();
         if (prefixes.length > 1 && prefixes.length !== texts.length)
             throw new EngineError(`${prefixes.length} prefixes for ${texts.length} texts`);
-        const prefixIds = texts.map((_, i) => this.target.encode(Model.strip(prefixes[i] ?? prefixes[0])));
-        for (const answer of this.search(sources, {...options, prefixIds})) {
+        const prefixIds = texts.map((_, i) => [...start, ...this.target.encode(Model.strip(prefixes[i] ?? prefixes[0]))]);
+        for (const answer of this.search(sources, {...options, prefixIds, unscored})) {
             if (!answer) { yield null; continue; }
             const [number, hypotheses] = answer;
-            yield [number, hypotheses.map((one) => ({
-                text: sources[number].length ? this.target.decode(one.ids) : lines[number], source: sources[number], ...one,
+            yield [number, hypotheses.map(({ids, tokenLogp, attention, ...one}) => ({
+                text: sources[number].length ? this.target.decode(ids.slice(unscored)) : lines[number], source: sources[number], ...one,
+                ids: ids.slice(unscored), tokenLogp: tokenLogp.slice(unscored), attention: attention.slice(unscored),
             }))];
         }
     }
@@ -537,7 +553,7 @@ function serve(port) {
         }
         if (!model || model.instance.broken) throw new EngineError("the engine has failed before: load the model again");
         if (["encode", "cut", "decode", "pieces"].includes(call)) return model[args[0]][call](args[1]);
-        if (call === "trace" || call === "record") return model[call](...args);
+        if (["trace", "record", "addressed"].includes(call)) return model[call](...args);
         for (const answer of model[call](...args)) {
             if (answer) port.postMessage({id, answer});
             else await messages();
@@ -646,7 +662,9 @@ class Remote {
  * @property {number} [maxTokens] tokens at most, the prefix included, instead
  * @property {number[]} [banned] ids that are never generated
  * @property {boolean} [renormalize]
+ * @property {string} [source] the language of the text, for a model that reads it
  * @property {string} [to] target language, for a model of several
+ * @property {number} [unscored] with `search`: the first tokens of each prefix, whose log-probabilities do not count
  * @property {number} [maxSourceTokens] a longer text is cut there
  * @property {number} [batchTokens] source tokens of the texts that are translated together, times the beam
  * @property {AbortSignal} [signal] stops the search; the promise is rejected with an AbortError
@@ -692,6 +710,9 @@ export class Translator {
      * @returns {Promise<Omit<Hypothesis, "text" | "source">[][]>}
      */
     search(sources, options = {}) { return this.#spread("search", sources, options, ["prefixIds"]); }
+
+    /** @returns {Promise<{before: string, start: number[]}>} what stands before a text in a language, and begins its translation */
+    addressed(languages) { return this.remotes[0].call("addressed", [languages]); }
 
     /** @returns {Promise<number[]>} ids of a text. `side`: the vocabulary, "source" or "target". */
     encode(text, side = "source") { return this.remotes[0].call("encode", [side, text]); }
