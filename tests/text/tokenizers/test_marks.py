@@ -71,6 +71,15 @@ def test_spans_of_a_line_with_marks(line: str) -> None:
     assert "".join(line[start:end] for start, end in spans) == line.replace(" ", "")
 
 
+def test_marks_keep_their_case_where_text_is_lower_cased() -> None:
+    tokenizer = trained(lowercase=True)
+    line = ">>zh-Hant<< Der Hund"
+    (ids,) = tokenizer.encode_source([line])
+    assert ids == [5, *tokenizer.encode_source(["der hund"])[0]]
+    start, end = tokenizer.source_spans(line)[0]
+    assert line[start:end] == ">>zh-Hant<<"
+
+
 def test_where_marks_go() -> None:
     before, both, first = trained(), trained(source_mark=True), trained(target_mark="target")
     assert (before.address("en", "de"), before.target_start("de")) == (">>de<< ", ())

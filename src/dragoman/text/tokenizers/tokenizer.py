@@ -29,7 +29,7 @@ from dragoman.text.spans import Span, spans_before, spans_of_prefixes, spans_of_
 from dragoman.text.tokenizers import words
 from dragoman.text.tokenizers.copied import DEFAULT, pieces_for
 from dragoman.text.tokenizers.ids import OURS, SPECIALS, Specials
-from dragoman.text.tokenizers.marks import mark
+from dragoman.text.tokenizers.marks import mark, split_marks
 from dragoman.text.tokenizers.punctuation import normalise_punctuation, places_of_punctuation
 
 # 1 has only the default special ids, 2 no mapped vocabularies, 3 no reserved pieces, 4 no marks that training
@@ -350,7 +350,12 @@ class Tokenizer:
         """Return the lines as they are cut into tokens: lower-cased or with other punctuation, if set."""
         if self.config.punctuation is not None and side == "source":
             lines = [normalise_punctuation(line, self.config.punctuation) for line in lines]
-        return [line.lower() for line in lines] if self.config.lowercase in (True, side) else lines
+        if self.config.lowercase not in (True, side):
+            return lines
+        if not self.languages:
+            return [line.lower() for line in lines]
+        split = (split_marks(line, self._source.marks) for line in lines)
+        return ["".join(marks) + text.lower() for _, marks, text in split]
 
     def _places(self, line: str, side: Side) -> list[Span]:
         """Return for each character of the normalised line the part of the line that it stands for."""

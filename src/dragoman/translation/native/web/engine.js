@@ -100,18 +100,27 @@ class Instance {
 
 /** The vocabulary of one side. */
 class Vocabulary {
-    constructor(instance, kind, model, list, specials, lowercase) {
+    constructor(instance, kind, model, list, specials, lowercase, languages) {
         this.instance = instance;
         this.lowercase = lowercase;
+        this.languages = languages;
         this.handle = instance.opened([kind, model, list, Int32Array.from(specials)], (kind, data, listed, ids, message, size) =>
             instance.calls.dragoman_tokenizer_open(kind, data, model.length, listed, list.length, ids, message, size));
     }
 
     encode(line) { return this.cut(line).ids; }
 
+    /** The line in lower case, except marks of languages that begin it. */
+    lowered(line) {
+        let marks = "";
+        for (let found; (found = /^>>(.+?)<< ?/.exec(line)) && this.languages.includes(found[1]); line = line.slice(found[0].length))
+            marks += found[0];
+        return marks + line.toLowerCase();
+    }
+
     /** The text that is cut, the ids of its tokens, and where each of them ends, in characters. */
     cut(line) {
-        const {calls} = this.instance, text = this.lowercase ? line.toLowerCase() : line, bytes = new TextEncoder().encode(text);
+        const {calls} = this.instance, text = this.lowercase ? this.lowered(line) : line, bytes = new TextEncoder().encode(text);
         for (let room = bytes.length + 1; ; ) {
             const tokens = this.instance.with([bytes, new Int32Array(room), new Int32Array(room)], (text, ids, ends) => {
                 const count = calls.dragoman_tokenizer_encode(this.handle, text, bytes.length, ids, ends, room);
@@ -242,7 +251,7 @@ class Model {
             const stem = `tokenizer.${side}.spm` in names ? `tokenizer.${side}` : "tokenizer";
             const list = config.kind === "mapped" ? Model.file(files, `${stem}.vocab.json`) : new Uint8Array(0);
             const lowercase = [true, side].includes(config.lowercase);
-            return new Vocabulary(this.instance, config.kind, Model.file(files, `${stem}.spm`), list, ids, lowercase);
+            return new Vocabulary(this.instance, config.kind, Model.file(files, `${stem}.spm`), list, ids, lowercase, config.languages ?? []);
         };
         this.marks = {source: config.source_mark ?? false, target: config.target_mark ?? "source"};
         this.source = open("source");
