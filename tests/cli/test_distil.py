@@ -72,7 +72,7 @@ def test_a_student_of_two_and_the_same_command_again(
         (["one", "train.en", "train.de"], 2, "no folder to write to"),
         (["one", "train.en", "-o", "out"], 2, "has only sources, but teacher.reference_weight = 1"),
         (["nowhere", "train.en", "train.de", "-o", "out"], 4, "nowhere: no such model folder"),
-        (["one", "train.de", "train.en", "-o", "out"], 2, "the source language is de, but one translates"),
+        (["one", "train.de", "train.en", "-o", "out"], 2, "from de to en, but one translates from en to de"),
         (["one", "train.en", "train.de", "-o", "out", "teacher.beam=x"], 2, "teacher.beam"),
         (["one", "train.en", "train.de", "-o", "out", "teacher.outputs=none"], 2, "learn nothing"),
     ],

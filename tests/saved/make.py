@@ -42,7 +42,7 @@ HALF_DONE = {
 }  # fmt: skip
 
 
-# Formats that came after 0.1: reserved pieces, an adapter, a shortlist, risk.json, int8, other special ids.
+# Formats that came after 0.1: reserved pieces, an adapter, a shortlist, risk.json, int8, other special ids, marks.
 NEWER = (*SMALL, "tokenizer.vocab_size=330", "tokenizer.placeholders=2", "tokenizer.byte_fallback=true")
 NEWER_HALF_DONE = {"half-done": (*NEWER, "data.terms=0.3", "data.matches=0.3", "model.dropout=0.1")}
 SEARCHES = {
@@ -51,12 +51,17 @@ SEARCHES = {
 }
 
 
+# What a model of several languages also needs to translate.
+LANGUAGES = {"several": {"source": "en", "to": "de"}}
+
+
 def main() -> None:
     target = Path(sys.argv[1])
     text = target / "text"
     if target.name != "0.1":
         text = target.parent / "0.1/text"
         make_newer(target, text)
+        make_several(target / "several", text)
         make_half_done(target, text, NEWER_HALF_DONE)
         return
     write_text(text)
@@ -142,6 +147,15 @@ def make_newer(target: Path, text: Path) -> None:
     write_expected(other, text)
 
 
+def make_several(folder: Path, text: Path) -> None:
+    """A model of two directions, with marks of languages."""
+    corpus = '{name="a", train=["train.en","train.de"], valid=["valid.en","valid.de"], both=true}'
+    options = (*TINY, *SMALL, *BYTES, f"data.corpora=[{corpus}]", "tokenizer.source_mark=true")
+    train(output=fresh(folder), preset="tiny", data_root=text, overrides=options)
+    shutil.rmtree(folder / "checkpoints")
+    write_expected(folder, text)
+
+
 def write_text(text: Path) -> None:
     from dragoman.text import toy
 
@@ -171,7 +185,8 @@ def write_expected(
     translator = Translator.load(folder, device="cpu", adapter=adapter)
     lines = (text / "test.en").read_text(encoding="utf-8").splitlines()
     searches = {**SEARCHES, **{name.lower(): more.pop(name) for name in list(more) if name.isupper()}}
-    expected = {name: list(shown(translator, lines, **options)) for name, options in searches.items()} | more
+    own = LANGUAGES.get(folder.name, {})
+    expected = {name: list(shown(translator, lines, **own, **one)) for name, one in searches.items()} | more
     path = (into or folder) / "expected.json"
     path.write_text(json.dumps(expected, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 

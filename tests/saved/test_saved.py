@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from safetensors import safe_open
-from tests.saved.make import HALF_DONE, NEWER_HALF_DONE, SEARCHES, run
+from tests.saved.make import HALF_DONE, LANGUAGES, NEWER_HALF_DONE, SEARCHES, run
 
 from dragoman import Translator, train
 from dragoman.base.errors import ModelError
@@ -46,7 +46,8 @@ def check(translator: Translator, before: list[dict[str, Any]], options: dict[st
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("search", SEARCHES)
 def test_a_model_translates_as_it_did(name: str, search: str) -> None:
-    check(Translator.load(SAVED / name, device="cpu"), expected(SAVED / name)[search], SEARCHES[search])
+    options = SEARCHES[search] | LANGUAGES.get(Path(name).name, {})
+    check(Translator.load(SAVED / name, device="cpu"), expected(SAVED / name)[search], options)
 
 
 def test_what_lies_beside_a_model_is_used_as_it_was() -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +26,7 @@ from dragoman.models.layers.linear import Blocks, Layers, by_shared_head
 from dragoman.models.layers.masks import padding_bias, visible
 from dragoman.models.layers.memory import Memory, Shared
 from dragoman.models.layers.norm import new_norm
-from dragoman.models.layers.positions import AttentionPositions, in_layers, on_input
+from dragoman.models.layers.positions import AttentionPositions, in_layers, on_inputs
 from dragoman.models.layers.window import AttentionSpan, AttentionView
 from dragoman.models.shapes import SSRUConfig, TransformerConfig, TransformerOptions
 from dragoman.models.ssru import SSRU
@@ -278,9 +278,7 @@ class Transformer(nn.Module):
         super().__init__()
         self.config, self.span = config, AttentionSpan(config.window)
         self.target_embedding, self.source_embedding, self.logits = embeddings(config)
-        self.positions = on_input(config.positions, config.d_model)
-        apart = config.positions == "learned-apart"
-        self.target_positions = on_input(config.positions, config.d_model) if apart else self.positions
+        self.positions, self.target_positions = on_inputs(config.positions, config.d_model)
         self.dropout = Dropout(config.dropout)
         self.encoder = Layers(EncoderLayer(config, p) for p in in_layers(config, causal=False))
         self.decoder = Layers(DecoderLayer(config, reader) for reader in readers(config))
@@ -351,15 +349,13 @@ class Transformer(nn.Module):
         """The dtype of the layers; the embeddings may be finer (see training/step/precision.py)."""
         return self.computes_in or self.decoder[0].feed_forward.inner.weight.dtype
 
-    def input_of(self, side: Literal["source", "target"]) -> tuple[nn.Embedding, nn.Module, nn.Module]:
+    def input_of(self, side: str) -> tuple[nn.Embedding, nn.Module, nn.Module]:
         """The embedding of a side, its positions and the normalisation of their sum, or the identity."""
         if side == "source":
             return self.source_embedding, self.positions, self.source_embedding_norm
         return self.target_embedding, self.target_positions, self.target_embedding_norm
 
-    def _embed(
-        self, token_BT: Tensor, side: Literal["source", "target"], length_B: Tensor, start: int = 0
-    ) -> Tensor:
+    def _embed(self, token_BT: Tensor, side: str, length_B: Tensor, start: int = 0) -> Tensor:
         embedding, positions, norm = self.input_of(side)
         scale = math.sqrt(self.config.d_model) if self.config.embedding_scale else 1.0
         scaled_BTE = embedding(token_BT) * scale  # section 3.4

@@ -63,6 +63,12 @@ def on_input(kind: AnyPositions, width: int) -> nn.Module:
             return NoPositions()
 
 
+def on_inputs(kind: AnyPositions, width: int) -> tuple[nn.Module, nn.Module]:
+    """Return the modules for sources and targets: the same one, unless they have tables of their own."""
+    source = on_input(kind, width)
+    return source, on_input(kind, width) if kind == "learned-apart" else source
+
+
 class NoPositions(nn.Module):
     """The identity."""
 

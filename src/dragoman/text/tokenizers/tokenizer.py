@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -41,6 +41,11 @@ _ENOUGH = 1_000_000  # pairs to learn from; more take longer and change little
 _BYTES = 256
 
 Side = Literal["source", "target"]
+
+
+def _mark_option(default: Any) -> Any:
+    """An option about marks. Tokens on disk do not depend on it, so their digest leaves it out."""
+    return field(default=default, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,17 +122,17 @@ class TokenizerConfig(Options, section="tokenizer"):
             "Languages that have a mark in the vocabulary. Left out, training takes them from data.corpora "
             "if the model has several target languages, or needs the source language."
         ),
-    ] = ()
+    ] = _mark_option(())
     source_mark: Annotated[
         bool, Option("Put the mark of the source language before each source, for a model of several.")
-    ] = False
+    ] = _mark_option(False)
     target_mark: Annotated[
         Side,
         Option(
             "Where the mark of the target language stands in a model of several: before the source (Johnson "
             "et al. 2017), or as the first token of the target (Fan et al. 2021)."
         ),
-    ] = "source"
+    ] = _mark_option("source")
 
     punctuation: Annotated[
         str | None,
