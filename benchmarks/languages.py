@@ -10,7 +10,7 @@ directions and the same shape in the same total time (time); and one as large as
 total time (size). The table shows BLEU and chrF on the test text, mean and deviation over the seeds, and for
 pairs without training (German and French) the share of lines in a wrong language.
 
-Prints, for `plan`, the hours of one core that the trainings take; for `table`, the scores.
+Prints the hours of one core that the trainings take, then the scores.
 """
 
 from __future__ import annotations

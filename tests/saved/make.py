@@ -42,7 +42,7 @@ HALF_DONE = {
 }  # fmt: skip
 
 
-# Formats that came after 0.1: reserved pieces, an adapter, a shortlist, risk.json, int8, other special ids, marks.
+# Formats after 0.1: reserved pieces, an adapter, a shortlist, risk.json, int8, other special ids, marks.
 NEWER = (*SMALL, "tokenizer.vocab_size=330", "tokenizer.placeholders=2", "tokenizer.byte_fallback=true")
 NEWER_HALF_DONE = {"half-done": (*NEWER, "data.terms=0.3", "data.matches=0.3", "model.dropout=0.1")}
 SEARCHES = {
