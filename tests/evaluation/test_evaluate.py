@@ -14,6 +14,7 @@ import dragoman
 from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.evaluation.metrics import score_corpus
+from dragoman.text.tokenizers.tokenizer import TokenizerConfig
 from dragoman.training.processes.distributed import World
 from dragoman.translation.search.options import Decoding
 
@@ -51,10 +52,16 @@ def test_some_lines_and_lower_case_are_scored_from_the_same_translations() -> No
 
 def test_words_are_split_as_in_the_language_that_is_chosen() -> None:
     class Several(Letters):
-        languages = ("zh", "de")
+        languages, config = ("zh", "de"), TokenizerConfig(kind="mapped")
 
         def decode(self, ids: Sequence[int]) -> str:
             return "猫在温暖的炉子上睡。"
+
+        def address(self, source: str | None, target: str | None) -> str:
+            return ""
+
+        def target_start(self, target: str | None) -> tuple[int, ...]:
+            return ()
 
     translator = Translator(
         cast(Any, Several()), cast(Any, Echo()), source_language="en", target_language="mul"

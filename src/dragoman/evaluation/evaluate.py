@@ -102,7 +102,7 @@ def evaluate(
     return Evaluation(
         translations=tuple(translations),
         references=tuple(reference for _, reference in pairs),
-        target_language=decoding.to or translator.target_language,
+        target_language=translator.pair(decoding)[1],
         seconds=time.perf_counter() - began,
         metrics=tuple(metrics),
         lowercase=lowercase,
