@@ -246,11 +246,12 @@ void request(Bytes& bytes, const Shape& s, int32_t number, List& numbers, std::v
     if (kind == 1)
         for (int32_t i = 0; i < 8 * n_best; i++) lists[8].push_back(bytes.raw<int32_t>());
     List head = {number, kind, size, wide, n_best, int32_t(bytes.upto(3)), int32_t(bytes.upto(1)), int32_t(bytes.upto(4)), int32_t(bytes.upto(1)),
-                 int32_t(bytes.upto(8)), int32_t(bytes.upto(3)), int32_t(bytes.upto(2)) - 1, int32_t(bytes.upto(2)) - 1, 1, int32_t(bytes.upto(5)) - 1};
+                 int32_t(bytes.upto(8)), int32_t(bytes.upto(3)), int32_t(bytes.upto(2)) - 1, int32_t(bytes.upto(2)) - 1, 1, int32_t(bytes.upto(5)) - 1,
+                 int32_t(bytes.upto(2))};
     head[13] = int32_t(bytes.upto(1));
     double real[3] = {double(bytes.upto(8)) / 4, 0.5 + double(bytes.upto(4)), 1.0 / double(1 + bytes.upto(2))};
     if (bytes.one_in(3)) {  // something wrong, which must not run for ever
-        if (const size_t place = 1 + size_t(bytes.upto(13)); place == 9)
+        if (const size_t place = 1 + size_t(bytes.upto(14)); place == 9)
             head[place] = -int32_t(bytes.upto(2));
         else
             head[place] = int32_t(bytes.odd());
