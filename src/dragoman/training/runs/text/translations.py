@@ -83,8 +83,8 @@ class TeachersOutputs:
     """
 
     teachers: Teachers
-    direction: Direction | None  # of teachers of several languages
     text: Corpus
+    direction: Direction | None = None  # of the text, if the teachers have several
     folder: Path
     longest: int
     referenced: bool = True
