@@ -222,8 +222,11 @@ class Hub:
 @pytest.mark.parametrize(
     ("files", "weights"),
     [
-        (["model.safetensors", "pytorch_model.bin", "tf_model.h5", "run.py"], {"model.safetensors"}),
-        (["pytorch_model.bin", "rust_model.ot", "run.py"], {"pytorch_model.bin"}),
+        (
+            ["model.safetensors", "pytorch_model.bin", "tf_model.h5", "run.py"],
+            {"model.safetensors", "*.model"},
+        ),
+        (["pytorch_model.bin", "rust_model.ot", "run.py"], {"pytorch_model.bin", "*.model"}),
     ],
 )
 def test_only_the_files_of_an_import_are_downloaded(

@@ -55,6 +55,10 @@ def tokenizer() -> Tokenizer:
     return Tokenizer.train(PAIRS, TokenizerConfig(vocab_size=340))
 
 
+def with_marks(*languages: str) -> Tokenizer:
+    return Tokenizer.train(PAIRS, TokenizerConfig(vocab_size=340, languages=languages))
+
+
 def translator_of(tokenizer: Tokenizer, *reads: str) -> tuple[Translator, Scripted]:
     engine = Scripted(tokenizer)
     translator = Translator(
@@ -156,7 +160,7 @@ def test_lists_of_two_modes_are_both_used(tokenizer: Tokenizer) -> None:
 
 
 def test_terms_of_other_languages_are_refused(tokenizer: Tokenizer) -> None:
-    translator, engine = translator_of(tokenizer)
+    translator, _ = translator_of(tokenizer)
     french = TermList([Term("file", ("fichier",))], "en-GB", "fr")
     message = "the terms are from en-GB to fr, but the translator translates from en to de"
     with pytest.raises(ConfigError, match=message):
@@ -164,12 +168,7 @@ def test_terms_of_other_languages_are_refused(tokenizer: Tokenizer) -> None:
     with pytest.raises(ConfigError, match="from de to en, but"):
         translator.using(terms=TermList([Term("Datei", ("file",))], "de", "en"))
 
-    class Choosing(Tokenizer):
-        @property
-        def languages(self) -> tuple[str, ...]:
-            return ("de", "fr")
-
-    engine.tokenizer = translator.tokenizer = Choosing(tokenizer.config, *tokenizer.vocabularies)
+    translator, _ = translator_of(with_marks("de", "fr"))
     both = translator.using(terms=french).using(terms=TERMS)
     assert len(both.guides) == 2
     translator.using(terms=french).translate(["The file."], to="fr")
@@ -188,14 +187,10 @@ def test_a_target_language_is_found_by_any_of_its_codes(tokenizer: Tokenizer) ->
     translator, engine = translator_of(tokenizer)
     translator.translate(["Open the file"], to="deu")  # its only one
 
-    class Several(Tokenizer):
-        @property
-        def languages(self) -> tuple[str, ...]:
-            return ("deu", "fra")
-
-    engine.tokenizer = translator.tokenizer = Several(tokenizer.config, *tokenizer.vocabularies)
+    several = with_marks("deu", "fra")
+    translator, engine = translator_of(several)
     translator.translate(["Open the file"], to="de")
-    wanted = tokenizer.encode_source([">>deu<< Open the file"])[0]
+    wanted = several.encode_source([">>deu<< Open the file"])[0]
     assert list(engine.asked[-1].source) == wanted
     with pytest.raises(ConfigError, match="'es': this model does not translate to it"):
         translator.translate(["Open the file"], to="es")
@@ -213,27 +208,19 @@ def test_a_translation_says_which_terms_it_has_not(tokenizer: Tokenizer, reads: 
 
 
 def test_the_language_token_does_not_move_a_note(tokenizer: Tokenizer) -> None:
-    translator, engine = translator_of(tokenizer, "terms")
-    tokenizer_ = cast(Any, tokenizer)
-    assert tokenizer_.languages == ()
+    assert tokenizer.languages == ()
     line = ">>de<< Open the file"
-
-    class Several(Tokenizer):
-        @property
-        def languages(self) -> tuple[str, ...]:
-            return ("de", "fr")
-
-    several = Several(tokenizer.config, *tokenizer.vocabularies)
-    engine.tokenizer = translator.tokenizer = several
+    several = with_marks("de", "fr")
+    translator, engine = translator_of(several, "terms")
     translator.using(terms=TERMS).translate(["Open the file"], to="de")
-    marks = marks_of(tokenizer)
+    marks = marks_of(several)
     assert marks is not None
     read = list(engine.asked[0].source)
     begin, end = read.index(marks.term) + 1, read.index(marks.translated)
-    assert tokenizer.source_pieces(read[begin:end]) == tokenizer.source_pieces(
-        tokenizer.encode_source([line])[0][-(end - begin) :]
+    assert several.source_pieces(read[begin:end]) == several.source_pieces(
+        several.encode_source([line])[0][-(end - begin) :]
     )
-    assert "".join(tokenizer.source_pieces(read[begin:end])) == "▁file"
+    assert "".join(several.source_pieces(read[begin:end])) == "▁file"
 
 
 def test_alignment_leaves_out_what_is_read_beside_the_line(tokenizer: Tokenizer) -> None:

@@ -59,7 +59,9 @@ class Metrics:
         """Write one line of another kind. One without a `step` is dropped when the run is resumed."""
         try:
             with self.path.open("a", encoding="utf-8", newline="\n") as file:
-                file.write(json.dumps(_finite(row), allow_nan=False) + "\n")
+                # Only a model of several languages has scores by direction.
+                kept = {key: value for key, value in row.items() if key != "directions" or value}
+                file.write(json.dumps(_finite(kept), allow_nan=False) + "\n")
         except OSError as error:
             raise TrainingError(
                 f"{self.path}: cannot be written ({error.strerror or error})",

@@ -17,7 +17,7 @@ from dragoman.text.guidance import LEAST, Guide
 from dragoman.text.segmenter import segment_text
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.ensemble import check_members, engine_of_members
-from dragoman.translation.exchange import Exchange, choosing
+from dragoman.translation.exchange import Exchange, ScorePairs, choosing
 from dragoman.translation.lines import (
     Addressed,
     Directions,
@@ -735,5 +735,10 @@ class Translator:
             phrasing=self._phrasing,
             aligning=maker.aligning or own,
             score=partial(self.score, source=source, to=to, attention=attention, alignment=alignment),
-            reverse=None if self.reverse is None else partial(self.reverse.score, source=to, to=source),
+            reverse=None if self.reverse is None else _back(self.reverse, source, to),
         )
+
+
+def _back(reverse: Translator, source: str | None, to: str | None) -> ScorePairs:
+    """The scores of translations back into the source language. A model of one pair needs no languages."""
+    return partial(reverse.score, source=to, to=source) if reverse.directions else reverse.score

@@ -162,7 +162,7 @@ def test_a_model_of_several_is_tuned(many: Path, data: Path, tmp_path: Path) -> 
     assert "to tune" in " ".join(notes.messages)
     assert tuned.directions == read_config(many).directions
     (row,) = rows(tmp_path / "tuned", "valid")[-1:]
-    assert row["directions"] == {}  # one direction
+    assert "directions" not in row  # there is one
     with pytest.raises(ConfigError, match="its vocabulary has no mark for fr") as error:
         train(PAIRS, base=many, output=tmp_path / "x", source_language="en", target_language="fr")
     assert "dragoman model extend" in (error.value.hint or "")

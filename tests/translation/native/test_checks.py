@@ -68,7 +68,7 @@ def test_the_model_of_these_tests_is_right_without_a_change(weights: PlacedWeigh
         ("kv_heads", (3, 8)),
         *((name, (-1, VOCAB, 2**31 - 1)) for name in ("pad", "start", "end")),
         ("tie", (-1, 3)),
-        ("positions", (-1, 11)),
+        ("positions", (-1, 12)),
         ("activation", (-1, 5)),
         ("window", (-1, -(2**31))),
         ("epsilon", (math.nan, math.inf, -math.inf, -1.0, 1e300)),
@@ -81,7 +81,7 @@ def test_a_shape_that_no_model_has(weights: PlacedWeights, field: str, numbers: 
 
 def test_shapes_that_only_fit_some_models(weights: PlacedWeights) -> None:
     def odd(one: Any, _: Any) -> None:
-        one.positions, one.heads, one.kv_heads = 10, 32, 32
+        one.positions, one.heads, one.kv_heads = 11, 32, 32
 
     assert "odd width" in opened(weights, odd)
     assert "different vocabularies" in opened(weights, lambda one, _: setattr(one, "source_vocab", 60))
@@ -152,6 +152,7 @@ HEAD = (
     "head",
     "ruled",
     "within",
+    "unscored",
     "source",
     "prefix",
     "ngrams",
@@ -163,7 +164,7 @@ HEAD = (
     "draws",
     "shortlist",
 )
-LISTS = HEAD[15:]
+LISTS = HEAD[16:]
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +176,7 @@ def answer(engine: NativeEngine, head: dict[str, int], lists: dict[str, list[int
     """Send a request of these numbers. Returns whether it is accepted."""
     session = Session(engine._handle(), 100)
     try:
-        numbers = [head[name] for name in HEAD[1:15]]
+        numbers = [head[name] for name in HEAD[1:16]]
         numbers += [len(lists[name]) if name in lists else -1 for name in LISTS]
         for name in LISTS:
             numbers += lists.get(name, [])
