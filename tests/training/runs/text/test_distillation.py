@@ -333,11 +333,11 @@ def test_teachers_that_do_not_fit_are_refused(teacher: Path, tmp_path: Path) -> 
         ([tmp_path / "nowhere"], "no such model folder"),
         ([teacher, tmp_path / "reverse"], "reverse translates from de to en, but .*one from en to de"),
         ([teacher, tmp_path / "vocabulary"], "another vocabulary than"),
-        ([FIXTURES / "hf-multilingual"], "translates from"),
+        ([FIXTURES / "hf-multilingual"], "several target languages"),
     ):
         with pytest.raises((ConfigError, ModelError), match=message):
             distilled(*models, output=tmp_path / "x")
-    with pytest.raises(ConfigError, match="from fr to de, but"):
+    with pytest.raises(ConfigError, match="from fr to .*, but"):
         distilled(teacher, output=tmp_path / "x", source_language="fr")
     with pytest.raises(ConfigError, match="teachers and a model to tune"):
         distilled(teacher, output=tmp_path / "x", base=teacher, source_language="en")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dragoman.base.config import to_table
 from dragoman.base.errors import ConfigError
 from dragoman.base.languages import closest
+from dragoman.base.tables import listing
 from dragoman.text.corpora.languages import Languages
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.distillation.options import TeacherConfig
@@ -164,6 +165,11 @@ def _place(name: str, data: DataConfig, data_root: Path | None) -> str:
 
 def _check(teacher: Teacher, first: Teacher) -> None:
     """Raise ConfigError for a teacher that does not fit the first."""
+    if len(teacher.tokenizer.languages) > 1 and not teacher.config.directions:
+        raise ConfigError(
+            f"{teacher.name}: has several target languages: {listing(teacher.tokenizer.languages)}",
+            hint="choose a teacher of one target language, or one that states its pairs",
+        )
     own, others = ((one.config.source_language, one.config.target_language) for one in (teacher, first))
     if own != others:
         raise ConfigError(

@@ -54,13 +54,14 @@ def with_outputs(texts: Texts, checkpoints: Checkpoints, say: Say) -> Texts:
     teachers, recipe = texts.teachers, texts.recipe
     if teachers is None:
         return texts
-    directions = {one.name: directions_of(one)[0] for one in recipe.data.corpora}
+    directions = {one.name: directions_of(one)[0] for one in recipe.data.corpora if one.source_language}
+    only = recipe.data.source_language or "", recipe.data.target_language or ""
     corpora: dict[str, Corpus] = dict(texts.corpora) or {REFERENCE: texts.training}
     if recipe.teacher.outputs != "none":
         for name, text in [*corpora.items()]:
             made = TeachersOutputs(
                 teachers=teachers,
-                direction=directions.get(name),
+                direction=directions.get(name, only),
                 text=text,
                 folder=checkpoints.outputs(name),
                 longest=recipe.data.filter.max_length,
