@@ -36,6 +36,7 @@ from dragoman.translation.search.rules import Prefix
 
 pytest.importorskip("transformers", reason="transformers, the reference, is not installed")
 
+pytestmark = pytest.mark.thorough
 LIMIT = 20
 
 

@@ -121,6 +121,7 @@ def test_the_loss_of_a_direction_is_that_of_its_marked_pairs(many: Path, data: P
     assert last["loss"] == pytest.approx(sum(losses.values()) / 3, rel=0.01)  # trained in bf16 perhaps
 
 
+@pytest.mark.thorough
 def test_the_worst_direction_may_decide(data: Path, tmp_path: Path) -> None:
     run(data, tmp_path / "run", "training.stop_direction=worst", "training.calibrate=0")
     for row in rows(tmp_path / "run", "valid"):
@@ -128,6 +129,7 @@ def test_the_worst_direction_may_decide(data: Path, tmp_path: Path) -> None:
         assert row["bleu"] == min(one["bleu"] for one in row["directions"].values())
 
 
+@pytest.mark.thorough
 def test_marks_at_the_beginning_of_the_target(data: Path, tmp_path: Path) -> None:
     run(data, tmp_path / "run", "tokenizer.target_mark=target", "tokenizer.source_mark=true")
     translator = Translator.load(tmp_path / "run")
@@ -146,6 +148,7 @@ def test_validation_text_of_one_direction_is_refused(data: Path, tmp_path: Path)
     assert "[[data.corpora]]" in (error.value.hint or "")
 
 
+@pytest.mark.thorough
 def test_a_model_of_several_is_tuned(many: Path, data: Path, tmp_path: Path) -> None:
     notes = Notes()
     memory = [(german, english) for english, german in PAIRS]
@@ -170,6 +173,7 @@ def test_a_model_of_several_is_tuned(many: Path, data: Path, tmp_path: Path) -> 
         train(PAIRS, base=many, output=tmp_path / "x", replay=PAIRS)
 
 
+@pytest.mark.thorough
 def test_old_pairs_are_named_beside_new_ones(many: Path, data: Path, tmp_path: Path) -> None:
     recipe = tmp_path / "more.toml"
     recipe.write_text(RECIPE.replace('preset = "tiny"\n', ""), encoding="utf-8")
@@ -179,6 +183,7 @@ def test_old_pairs_are_named_beside_new_ones(many: Path, data: Path, tmp_path: P
     assert names == ["in domain, en-de", "in domain, de-en", "in domain, en-cs"]
 
 
+@pytest.mark.thorough
 def test_a_student_of_a_model_of_several(many: Path, data: Path, tmp_path: Path) -> None:
     recipe = tmp_path / "student.toml"
     recipe.write_text(RECIPE.replace("both = true\n", ""), encoding="utf-8")
