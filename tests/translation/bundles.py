@@ -23,11 +23,24 @@ PAIRS = [
 
 def learnt_bundle(*, reverse: bool = False, updates: int = 60) -> Bundle:
     """A model that knows the sentences of `PAIRS` by heart, or their translations back."""
-    bundle = bundle_of("bpe", width=32)
+    languages = ("de", "en") if reverse else ("en", "de")
+    learn(bundle := bundle_of("bpe", width=32), reverse=reverse, updates=updates)
+    return replace(bundle, source_language=languages[0], target_language=languages[1])
+
+
+def learn(
+    bundle: Bundle,
+    *,
+    reverse: bool = False,
+    updates: int = 60,
+    address: str = "",
+    start: tuple[int, ...] = (),
+) -> None:
+    """Train a model on the sentences of `PAIRS`, behind marks if it reads some."""
     pairs = [pair[::-1] if reverse else pair for pair in PAIRS]
     tokenizer, model = bundle.tokenizer, bundle.model
-    sources = tokenizer.encode_source([source for source, _ in pairs])
-    targets = tokenizer.encode_target([target for _, target in pairs])
+    sources = tokenizer.encode_source([address + source for source, _ in pairs])
+    targets = [[*start, *ids] for ids in tokenizer.encode_target([target for _, target in pairs])]
     source_BS, source_len_B = pad(sources, model.config.pad_id, model.config.end_id)
     predict_BT, _ = pad(targets, model.config.pad_id, model.config.end_id)
     start_B1 = torch.full((len(pairs), 1), model.config.start_id)
@@ -42,8 +55,6 @@ def learnt_bundle(*, reverse: bool = False, updates: int = 60) -> Bundle:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    languages = ("de", "en") if reverse else ("en", "de")
-    return replace(bundle, source_language=languages[0], target_language=languages[1])
 
 
 TRAINED = (("de", "en"), ("en", "de"), ("en", "fr"), ("fr", "en"))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 import torch
-from tests.translation.bundles import PAIRS
+from tests.translation.bundles import PAIRS, learn
 
 from dragoman import Translator
 from dragoman.base.errors import ConfigError
@@ -17,11 +18,13 @@ from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
 from dragoman.text.checks.faults import Fault
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.translation.exchange import AskedLine
 from dragoman.translation.lines import Addressed, Directions
 from dragoman.translation.search.engine import Hypothesis
 from dragoman.translation.search.evidence import evidence_of
 from dragoman.translation.search.options import Beam
 from dragoman.translation.search.risk import assess
+from dragoman.translation.terms.terms import Term, TermList
 from dragoman.translation.translation import without_start
 
 LANGUAGES = ("de", "en", "fr")
@@ -30,7 +33,9 @@ GERMAN = "Der alte Mann sitzt am Fenster und liest eine Zeitung."
 ENGLISH = "The old man is sitting at the window and reads a newspaper."
 
 
-def several(target_mark: Literal["source", "target"] = "source", *, source_mark: bool = False) -> Bundle:
+def several(
+    target_mark: Literal["source", "target"] = "source", *, source_mark: bool = False, width: int = 16
+) -> Bundle:
     """A model of random weights."""
     text = [(f"{source} {more}", target) for source, target in PAIRS for more, _ in PAIRS]
     config = TokenizerConfig(
@@ -40,7 +45,13 @@ def several(target_mark: Literal["source", "target"] = "source", *, source_mark:
     torch.manual_seed(1)
     size = tokenizer.source_size
     shape = TransformerConfig(
-        source_vocab=size, target_vocab=size, d_model=16, d_ff=32, heads=2, encoder_layers=1, decoder_layers=1
+        source_vocab=size,
+        target_vocab=size,
+        d_model=width,
+        d_ff=2 * width,
+        heads=2,
+        encoder_layers=1,
+        decoder_layers=1,
     )
     return Bundle(
         model=Transformer(shape).eval(),
@@ -194,3 +205,40 @@ def test_a_translation_in_another_language_is_flagged() -> None:
     risk = assess(None, evidence, ENGLISH, GERMAN, ("en", "fr"), several=True)
     assert Fault("language", "de") in risk.flags
     assert "language" not in {one.kind for one in assess(None, evidence, ENGLISH, GERMAN, ("en", "fr")).flags}
+
+
+@pytest.mark.parametrize("mark", ["source", "target"])
+def test_a_term_is_placed_behind_the_mark(mark: Literal["source", "target"]) -> None:
+    bundle = several(mark, source_mark=True, width=32)
+    tokenizer = bundle.tokenizer
+    learn(bundle, address=tokenizer.address("en", "de"), start=tokenizer.target_start("de"))
+    translator = Translator.of(replace(bundle, model=bundle.model.eval()))
+    terms = TermList([Term("cat", ("Dogge",)), Term("boats", ("Autos",))], "en", "de")
+    lines = ["The cat sleeps on the warm stove.", "Two boats wait in the harbour."]
+    options: dict[str, Any] = {"source": "en", "to": "de", "split": False, "protect": False}
+    found = translator.using(terms=terms, terms_mode="hard").translate(lines, beam=2, **options)
+    for one, line, term in zip(found, lines, ("Dogge", "Autos"), strict=True):
+        assert term in one.text
+        assert not any(">>" in piece for piece in one.tokens)
+        assert translator.tokenizer.decode(ids_of(translator, one.tokens)) == one.text
+        # The probabilities are those of these tokens behind the mark.
+        engine, (read, start) = translator.engine, translator.addressed(line, "en", "de")
+        (source,) = translator.tokenizer.encode_source([read])
+        ((_, given),) = engine.score([(source, [*start, *ids_of(translator, one.tokens)])], Beam())
+        assert one.token_logp == pytest.approx(given.token_logp[len(start) :], abs=1e-4)
+
+
+def ids_of(translator: Translator, pieces: Sequence[str]) -> list[int]:
+    vocabulary = translator.tokenizer.vocabularies[1]
+    ids = {vocabulary.pieces([i])[0]: i for i in range(len(vocabulary))}
+    return [ids[piece] for piece in pieces]
+
+
+def test_the_attention_that_places_terms_has_a_row_for_each_token() -> None:
+    """Also for the mark, which the placing of terms sees, and a translation does not show."""
+    asked = AskedLine("a", ">>en<< a", (5, 9), False, None, None, start=1)
+    rows = ((0.1, 0.9, 0.0), (0.2, 0.8, 0.0), (0.3, 0.7, 0.0))
+    hypothesis = Hypothesis((4, 8), 0.0, 0.0, (0.0, 0.0, 0.0), False, rows)
+    assert asked.own(hypothesis).attention == rows
+    assert asked.shown(hypothesis).attention == rows[1:]
+    assert asked.shown(hypothesis).tokens == (8,)

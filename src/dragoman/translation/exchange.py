@@ -40,12 +40,16 @@ class AskedLine(NamedTuple):
     start: int  # tokens of a translation before its text: the mark of its language
 
     def own(self, hypothesis: Hypothesis) -> Hypothesis:
-        """The hypothesis without its start, and with the attention to the line alone, and to the end."""
-        hypothesis, reading = without_start(hypothesis, self.start), self.reading
+        """The hypothesis with the attention to the line alone, and to the end."""
+        reading = self.reading
         if reading is None or not hypothesis.attention or len(reading.own) == len(reading.tokens):
             return hypothesis
         rows = tuple((*(row[place] for place in reading.own), row[-1]) for row in hypothesis.attention)
         return replace(hypothesis, attention=rows)
+
+    def shown(self, hypothesis: Hypothesis) -> Hypothesis:
+        """The same without its start."""
+        return without_start(self.own(hypothesis), self.start)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +163,7 @@ class Exchange:
         """The best translation of a line, with the others as its alternatives."""
         maker = self.maker
         found = [
-            maker.translation(asked.line, asked.read, asked.tokens, asked.own(one), cut=asked.cut)
+            maker.translation(asked.line, asked.read, asked.tokens, asked.shown(one), cut=asked.cut)
             for one in hypotheses
         ]
         if asked.guidance is not None:

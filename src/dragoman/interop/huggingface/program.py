@@ -184,7 +184,7 @@ class Transformers:
 def verify(bundle: Bundle, folder: Path, lines: Sequence[str]) -> Agreement:
     """Compare the model with the folder in transformers. Raises DragomanError if they disagree.
 
-    A model that is told the target language translates to German, or to the first that it has.
+    A model that has to be told the target language translates to German, or else to its first language.
     """
     languages = bundle.tokenizer.languages
     start = bundle.tokenizer.target_start(closest("de", languages) or languages[0]) if languages else ()

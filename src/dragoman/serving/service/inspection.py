@@ -99,7 +99,7 @@ class Inspector:
         self._waiting -= 1
 
     def _route(self, question: Question) -> Route:
-        """The route through one model. Raises UnknownLanguage if there is none."""
+        """The route through one model. Raises UnknownLanguage for a pair without a route."""
         route = self._pairs.find(question.source, question.target)
         if len(route.models) != 1:
             what = f"no model from {question.source} to {question.target}"

@@ -138,7 +138,7 @@ class Placer:
             yield replace(request, how=how, rules=(*near, *others))
         (whole,) = self.tokenizer.encode_target([text[: first.start] + forms[0] + text[last.end :]])
         if self.tokenizer.unk_id not in whole:
-            yield _whole(request, whole)
+            yield _whole(request, (*prefix_of(request.rules)[: request.unscored], *whole))
 
     def _spot(
         self,
