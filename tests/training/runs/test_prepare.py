@@ -321,3 +321,39 @@ def test_a_tokenizer_of_another_command_is_not_taken_for_the_learned_one(
     ready, messages = of_recipe(text, tmp_path / "run")
     assert messages[0] == "training the tokenizer"
     assert ready.training.fingerprint == whole.training.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("options", "before", "start"),
+    [
+        ((), {"de": [">>de<<"], "en": [">>en<<"]}, {"de": [], "en": []}),
+        (
+            ("tokenizer.source_mark=true",),
+            {"de": [">>en<<", ">>de<<"], "en": [">>de<<", ">>en<<"]},
+            {"de": [], "en": []},
+        ),
+        (("tokenizer.target_mark=target",), {"de": [], "en": []}, {"de": [">>de<<"], "en": [">>en<<"]}),
+    ],
+)
+def test_marks_of_languages_are_read_and_predicted(
+    tmp_path: Path, options: tuple[str, ...], before: dict[str, list[str]], start: dict[str, list[str]]
+) -> None:
+    """In training and in validation, in both directions, where the recipe puts them."""
+    corpus = '{name="news", train=["news-*.en", "news-*.de"], valid=["web.en-de.tsv"], both=true}'
+    ready, _ = of_recipe(write_text(tmp_path), tmp_path / "run", f"data.corpora=[{corpus}]", *options)
+    tokenizer = ready.tokenizer
+    pieces = tokenizer.source_pieces
+    texts = {"train": ready.training, **{to: text for (_, to), text in ready.validation.items()}}
+    for name, text in texts.items():
+        source, target = text.epoch(0, seed=1)
+        for row in range(len(text)):
+            own = {
+                side: tokenizer.decode(rows[row].tolist()) for side, rows in (("x", source), ("y", target))
+            }
+            to = "de" if (own["x"], own["y"]) in PAIRS else "en"
+            assert name in ("train", to)
+            assert (own["x"], own["y"])[:: 1 if to == "de" else -1] in PAIRS
+            marked = [one for one in pieces(source[row].tolist()) if one.startswith(">>")]
+            begun = [one for one in pieces(target[row].tolist()) if one.startswith(">>")]
+            assert (marked, begun) == (before[to], start[to])
+            assert pieces(source[row].tolist())[: len(marked)] == marked
