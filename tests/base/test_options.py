@@ -5,13 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import MISSING, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import pytest
 
 from dragoman.base.config import from_table
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options, entries
+from dragoman.models.shapes import Architecture
+from dragoman.pipeline.graph import PipelineStep
+from dragoman.text.corpora.filter import FilterConfig
+from dragoman.text.tokenizers.tokenizer import TokenizerConfig
+from dragoman.training.distillation.options import TeacherConfig
+from dragoman.training.options import TrainingConfig
+from dragoman.training.runs.recipe import CorpusConfig, DataConfig, Recipe
+from dragoman.training.runs.tuning.options import TuningConfig
+from dragoman.translation.search.options import Beam, Decoding, Sample
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,3 +181,18 @@ def test_bounds_in_words(option: Option, words: str) -> None:
 
 def test_a_whole_number_may_be_larger_than_any_float() -> None:
     assert Option(above=0).allows(10**400)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(Recipe, DataConfig, CorpusConfig, FilterConfig, TokenizerConfig, TrainingConfig, TuningConfig),
+        *(TeacherConfig, *get_args(Architecture), Beam, Sample, Decoding, PipelineStep),
+    ],
+)
+def test_every_default_fits_as_it_is(kind: type) -> None:
+    """So that it need not be checked when an object is made."""
+    for name, entry in entries(kind).items():
+        if entry.default is not MISSING:
+            found = entry.check(entry.default, name)
+            assert (type(found), found) == (type(entry.default), entry.default)

@@ -104,6 +104,10 @@ class Directions:
     trained: tuple[tuple[str, str], ...] = ()  # the pairs that it was trained on, if it has several
 
     @cached_property
+    def _marked(self) -> bool:
+        return bool(self.tokenizer.languages)
+
+    @cached_property
     def sources(self) -> tuple[str, ...]:
         """The languages that it translates from."""
         if not self.trained and (languages := self.tokenizer.languages):
@@ -170,7 +174,7 @@ class Directions:
         The source language is detected where the model reads it, or needs it to know the target language.
         An empty line stays empty. Raises ConfigError if detecting is not possible.
         """
-        if not line or not self.tokenizer.languages:
+        if not line or not self._marked:
             return Addressed(line)
         if source is None and len(self.sources) > 1:
             reads = self.tokenizer.config.source_mark

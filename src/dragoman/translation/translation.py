@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import exp
 from typing import TYPE_CHECKING
 
@@ -89,7 +90,7 @@ class TranslationMaker:
     aligning: Aligning | None  # see `aligning_for`
     risk_model: RiskModel | None
 
-    @property
+    @cached_property
     def languages(self) -> tuple[str, str]:
         """Source and target."""
         source, target = self.directions.stated
