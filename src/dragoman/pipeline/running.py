@@ -52,7 +52,9 @@ def _fits(row: object) -> bool:
     """Whether a row of the record can be used: someone may have edited it."""
     if not isinstance(row, dict) or not isinstance(row.get("state"), str):
         return False
-    return all(isinstance(row.get(name, 0), int | float) for name in ("seconds", "most_memory_mb"))
+    return all(
+        isinstance(row.get(name, 0), int | float) for name in ("seconds", "core_seconds", "most_memory_mb")
+    )
 
 
 def log_end(folder: Path, name: str, lines: int) -> list[str]:
@@ -92,7 +94,7 @@ class _Run:
     def __init__(self, pipeline: Pipeline, jobs: int, lock: Lock, say: Callable[[str], None]) -> None:
         self.pipeline, self.jobs, self.lock, self.say = pipeline, jobs, lock, say
         self.rows = self._begin()
-        self.ended: queue.SimpleQueue[tuple[str, int, float]] = queue.SimpleQueue()
+        self.ended: queue.SimpleQueue[tuple[str, int, float, float]] = queue.SimpleQueue()
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.began: dict[str, float] = {}
 
@@ -210,17 +212,26 @@ class _Run:
         if hasattr(os, "wait4"):
             _, status, usage = os.wait4(process.pid, 0)
             code, memory = os.waitstatus_to_exitcode(status), usage.ru_maxrss / (2**10 if _LINUX else 2**20)
+            core_seconds = usage.ru_utime + usage.ru_stime
             process.returncode = code  # the process has been waited for
         else:
-            code, memory = process.wait(), 0.0
-        self.ended.put((name, code, memory))
+            code, memory, core_seconds = process.wait(), 0.0, 0.0
+        self.ended.put((name, code, memory, core_seconds))
 
-    def _finish(self, name: str, code: int, memory: float, state: State | None = None) -> None:
+    def _finish(
+        self, name: str, code: int, memory: float, core_seconds: float, state: State | None = None
+    ) -> None:
         del self.processes[name]
         seconds = self.rows[name].get("seconds", 0.0) + time.monotonic() - self.began.pop(name)
+        core_seconds += self.rows[name].get("core_seconds", 0.0)
         state = state or ("done" if code == 0 else "failed")
-        self.rows[name] |= {"state": state, "seconds": round(seconds, 1), "most_memory_mb": round(memory)}
-        self.say(f"{name}: {state} after {seconds:,.0f} s")
+        self.rows[name] |= {
+            "state": state,
+            "seconds": round(seconds, 1),
+            "core_seconds": round(core_seconds, 1),
+            "most_memory_mb": round(memory),
+        }
+        self.say(f"{name}: {state} after {seconds:,.0f} s ({core_seconds:,.0f} s of one core)")
         self._save()
 
     @contextmanager
