@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack, overload
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.machine import require_pytorch
-from dragoman.text.guidance import LEAST, Guide
+from dragoman.text.guidance import LEAST, Formality, Guide
 from dragoman.text.segmenter import segment_text
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.ensemble import check_members, engine_of_members
@@ -21,14 +21,18 @@ from dragoman.translation.exchange import Exchange, ScorePairs, choosing
 from dragoman.translation.lines import (
     Addressed,
     Directions,
+    GivenContext,
+    LineItem,
     by_parts,
     check_lines,
     checked_lines,
+    context_of,
+    line_items,
     prefix_tokens,
-    with_prefixes,
 )
 from dragoman.translation.resources import (
     adapter_folders,
+    check_beside,
     check_inspection,
     check_memory,
     check_reverse,
@@ -92,7 +96,7 @@ class Translator:
         """`directions` are the pairs of languages that a model of several was trained on.
 
         Terms and memories are both *guides*. `reads` says which of them the model was trained
-        to read: "terms", "matches". `reverse` translates the other way and reranks the candidates.
+        to read: "terms", "matches", "context". `reverse` translates the other way and reranks the candidates.
         `using` chooses among the `adapters`.
 
         `load_bundle` returns the PyTorch model for `bundle` and `inspect`.
@@ -370,6 +374,7 @@ class Translator:
         decoding: Decoding | None = None,
         *,
         prefix: str | None = None,
+        context: str | None = None,
         **options: Unpack[DecodingOptions],
     ) -> Translation: ...
 
@@ -380,6 +385,7 @@ class Translator:
         decoding: Decoding | None = None,
         *,
         prefix: str | Iterable[str] | None = None,
+        context: str | Iterable[GivenContext] | None = None,
         **options: Unpack[DecodingOptions],
     ) -> list[Translation]: ...
 
@@ -389,6 +395,7 @@ class Translator:
         decoding: Decoding | None = None,
         *,
         prefix: str | Iterable[str] | None = None,
+        context: str | Iterable[GivenContext] | None = None,
         **options: Unpack[DecodingOptions],
     ) -> Translation | list[Translation]:
         """Return one Translation for each line, in order; of a single line, given as a string, its own.
@@ -403,11 +410,16 @@ class Translator:
         `prefix` is one text for all lines or one for each. Every translation begins with it. Its tokens
         are forced, so the last word may continue ("Ein" as "Eine"). Spaces around it are ignored.
 
-        Raises ConfigError for invalid options, DataError for a prefix that the tokenizer cannot spell.
+        `context` is what stands before the lines: one text for all, or one for each, which may be a pair of
+        the text and its translation. A model that was trained with context reads it, and the sentences of a
+        line before each sentence.
+
+        Raises ConfigError for invalid options, and for a context or a formality that the model does not
+        read; DataError for a prefix that the tokenizer cannot spell.
         """
         several = [lines] if isinstance(lines, str) else checked_lines(lines)
         window = max(len(several), 1)
-        found = list(self.stream(several, decoding, prefix=prefix, window=window, **options))
+        found = list(self.stream(several, decoding, prefix=prefix, context=context, window=window, **options))
         return found[0] if isinstance(lines, str) else found
 
     def stream(
@@ -416,6 +428,7 @@ class Translator:
         decoding: Decoding | None = None,
         *,
         prefix: str | Iterable[str] | None = None,
+        context: str | Iterable[GivenContext] | None = None,
         window: int = 4096,
         **options: Unpack[DecodingOptions],
     ) -> Iterator[Translation]:
@@ -452,13 +465,14 @@ class Translator:
         check_lines(lines)
         if type(window) is not int or window < 1:
             raise ConfigError(f"window = {window} cannot be used", hint="use at least 1")
-        items = with_prefixes(lines, prefix)
+        check_beside(self.reads, context=bool(context), formality=decoding.formality)
+        items = line_items(lines, prefix, context)
         split = decoding.split and decoding.attention is None
         if not (split or decoding.protects):
             return iter(exchange.stream(items, self.engine, window))
         memory = None if self.memory is None else self.memory.memory
         protect = partial(self._protected, asked) if decoding.protects else None
-        cutter = LineCutter(exchange.maker, memory, split, protect)
+        cutter = LineCutter(exchange.maker, memory, split, protect, reads_context="context" in self.reads)
         return by_parts(items, cutter.cut, lambda parts: exchange.stream(parts, self.engine, window))
 
     def _protected(self, decoding: Decoding, sentences: Sequence[Sentence]) -> list[Translated]:
@@ -474,17 +488,20 @@ class Translator:
         most: int = 8,
         source: str | None = None,
         to: str | None = None,
+        context: GivenContext = None,
     ) -> list[NextWord]:
         """Return the likeliest words after `prefix`, with which the translation begins; the best first.
 
         If the prefix ends with a space, a new word begins; otherwise its last word may continue. `source` and
-        `to` are as in `Decoding`. Raises ConfigError for `most` out of range, DataError for a prefix that the
-        tokenizer cannot spell.
+        `to` are as in `Decoding`, `context` as in `translate`. Raises ConfigError for `most` out of range,
+        DataError for a prefix that the tokenizer cannot spell.
         """
         from dragoman.translation.next_words import next_words
 
         source, to = self._directions.chosen(source, to)
-        request, _ = next(self._exchange(Decoding(source=source, to=to)).requests([(line, prefix)]))
+        check_beside(self.reads, context=bool(context), formality=None)
+        item = LineItem(line, prefix, context_of(context))
+        request, _ = next(self._exchange(Decoding(source=source, to=to)).requests([item]))
         return next_words(self.tokenizer, self.engine, request, prefix, most=most)
 
     def score(
@@ -496,6 +513,8 @@ class Translator:
         normalization: Normalization | None = None,
         source: str | None = None,
         to: str | None = None,
+        formality: Formality | None = None,
+        context: str | Iterable[GivenContext] | None = None,
         attention: str | None = None,
         alignment: bool = False,
         batch_tokens: int = 2048,
@@ -503,22 +522,25 @@ class Translator:
         """Score `targets` as translations of `sources`, line by line; their languages are as in `Decoding`.
 
         Without `targets`, `sources` are pairs (source, translation). The scores equal those that `translate`
-        gives to the same tokens. `attention` and `alignment` are as in `Decoding`. Raises DataError if the
-        numbers of sources and targets differ.
+        gives to the same tokens. `context` is as in `translate`, the others are as in `Decoding`. Raises
+        DataError if the numbers of sources and targets differ.
         """
         sources, targets = sides(sources, targets)
+        check_beside(self.reads, context=bool(context), formality=formality)
+        items = [one for one in line_items(sources, None, context) if one is not None]
         source, to = self._directions.chosen(source, to)
         decoding = Decoding(
             source=source,
             length_penalty=length_penalty,
             normalization=normalization,
             to=to,
+            formality=formality,
             batch_tokens=batch_tokens,
             attention=attention,
             alignment=alignment,
         )
         how, maker = decoding.beam_search(self.generation), self._maker(decoding)
-        return scored_pairs(self.engine, maker, how, sources, targets)
+        return scored_pairs(self.engine, maker, how, items, targets)
 
     def align(
         self,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from dragoman.base.languages import canonical
@@ -27,6 +27,7 @@ from dragoman.serving.service.turns import Turns
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.omissions import lacks_most
 from dragoman.text.checks.placeholders import find_placeholders
+from dragoman.text.corpora.context import SENTENCES
 from dragoman.text.segmenter import Segmented, segment_text
 from dragoman.translation.search.options import Decoding
 
@@ -55,6 +56,7 @@ class WorkKey(NamedTuple):
     markup: str
     ignored: frozenset[str]
     prefix: str
+    context: str  # empty for a model that does not read it
     text: str
 
 
@@ -68,6 +70,7 @@ class WordsKey(NamedTuple):
     tags: tuple[str, str]
     most: int
     prefix: str
+    context: str  # empty for a model that does not read it
     text: str
 
 
@@ -86,6 +89,16 @@ class _Plan:
     route: Route
     confidence: float | None
     parts: Segmented  # of a text without markup
+    context: str = ""  # what stands before the text
+
+    @property
+    def contexts(self) -> list[str]:
+        """What stands before each sentence."""
+        before = self.parts.sentences
+        return [
+            " ".join(filter(None, (self.context, *before[max(0, number - SENTENCES) : number])))
+            for number in range(len(before))
+        ]
 
 
 class Router:
@@ -119,7 +132,11 @@ class Router:
     async def answers(self, texts: Sequence[str], ask: Ask, place: QueuePlace) -> list[Answer]:
         """Return an answer for each text, in order."""
         loop = asyncio.get_running_loop()
-        plans = await loop.run_in_executor(self._preparing, lambda: [self._plan(text, ask) for text in texts])
+        contexts = ask.contexts if len(ask.contexts) == len(texts) else (ask.contexts or ("",)) * len(texts)
+        plans = await loop.run_in_executor(
+            self._preparing,
+            lambda: [self._plan(*both, ask) for both in zip(texts, contexts, strict=True)],
+        )
         by_route: dict[Route, list[int]] = {}
         for number, plan in enumerate(plans):
             by_route.setdefault(plan.route, []).append(number)
@@ -142,8 +159,11 @@ class Router:
             return []
         model = self._models[route.models[0]]
         tags = model.tags((route.source, route.target))
-        key = WordsKey(model.name, model.digest, ask.adapter, ask.terms, tags, most, ask.prefix, text)
         translator = model.variant(ask.adapter, ask.terms)
+        context = "".join(ask.contexts[:1]) if "context" in translator.reads else ""
+        key = WordsKey(
+            model.name, model.digest, ask.adapter, ask.terms, tags, most, ask.prefix, context, text
+        )
         (found,), _ = await self._words.get([key], partial(_next_words, translator), place)
         return list(found)
 
@@ -170,7 +190,7 @@ class Router:
             how = decoding_of(replace(ask, markup="xml"), model.tags(pair), self._limits, last=True)
             yield model.variant(ask.adapter, ask.terms, memory), how
 
-    def _plan(self, text: str, ask: Ask) -> _Plan:
+    def _plan(self, text: str, context: str, ask: Ask) -> _Plan:
         source, confidence = ask.source, None
         if source is None or source.strip().lower() == "auto":
             guess = self.detect(text, ask)
@@ -186,7 +206,7 @@ class Router:
             parts = segment_text(
                 text, *ends, how=ask.sentences, kept=kept, known=known, copying=not ask.prefix
             )
-        return _Plan(text, route, confidence, parts)
+        return _Plan(text, route, confidence, parts, context)
 
     def _memory(self, route: Route, ask: Ask) -> TranslationMemory | None:
         return self._memories.of((route.source, route.target)) if ask.memory else None
@@ -195,10 +215,11 @@ class Router:
 
     async def _plain(self, route: Route, plans: Sequence[_Plan], ask: Ask, place: QueuePlace) -> list[Answer]:
         sentences = [sentence for plan in plans for sentence in plan.parts.sentences]
+        contexts = [context for plan in plans for context in plan.contexts]
         self._counting.count("sentences", len(sentences))
         known = sum(one.match is not None for plan in plans for one in plan.parts.pieces)
         self._counting.count("remembered", known)
-        values, cached = await self._through(route, sentences, ask, place)
+        values, cached = await self._through(route, sentences, contexts, ask, place)
         left = iter(cast("Sequence[Translation]", values))
         answers = []
         for plan in plans:
@@ -213,7 +234,7 @@ class Router:
     ) -> list[Answer]:
         blank = [is_blank(plan.text) for plan in plans]
         texts = [plan.text for plan, empty in zip(plans, blank, strict=True) if not empty]
-        values, cached = await self._through(route, texts, ask, place)
+        values, cached = await self._through(route, texts, [""] * len(texts), ask, place)
         left = iter(cast("Sequence[Marked]", values))
         answers = []
         for plan, empty in zip(plans, blank, strict=True):
@@ -234,14 +255,19 @@ class Router:
     # ---- through the models -----------------------------------------------------------------------------
 
     async def _through(
-        self, route: Route, texts: Sequence[str], ask: Ask, place: QueuePlace
+        self, route: Route, texts: Sequence[str], contexts: Sequence[str], ask: Ask, place: QueuePlace
     ) -> tuple[list[Translation | Marked], bool]:
-        """Return the translation of each text by the last model of a route, and whether the cache had all."""
+        """Return the translation of each text by the last model of a route, and whether the cache had all.
+
+        The first model reads the contexts, if it was trained to.
+        """
         values: list[Translation | Marked] = []
         all_cached = True
         for step, (name, pair) in enumerate(zip(route.models, pairwise(route.languages), strict=True)):
             model, last = self._models[name], step == len(route.models) - 1
             how = decoding_of(ask, model.tags(pair), self._limits, last=last)
+            if ask.formality and last and model.addresses(pair[1]):
+                how = replace(how, formality=ask.formality)
             memory = None if route.pivots else self._memory(route, ask)
             translator = model.variant(ask.adapter, ask.terms)
             if memory is not None and (ask.markup != "text" or "matches" in translator.reads):
@@ -260,8 +286,10 @@ class Router:
                 ask.ignored_tags if ask.markup != "text" else frozenset(),
                 ask.prefix if last else "",
                 "",
+                "",
             )
-            keys = [key._replace(text=text) for text in texts]
+            read = contexts if not step and "context" in translator.reads else repeat("")
+            keys = [key._replace(text=text, context=one) for text, one in zip(texts, read, strict=False)]
             values, cached = await self._translations.get(keys, partial(_translated, translator), place)
             all_cached = all_cached and cached
             texts = [one.text for one in values]
@@ -294,7 +322,10 @@ def _translated(translator: Translator, keys: Sequence[WorkKey]) -> Iterable[Tra
     first = keys[0]
     texts = [key.text for key in keys]
     if first.markup == "text":
-        return translator.stream(texts, first.how, prefix=first.prefix or None, window=_WINDOW)
+        context = [key.context for key in keys] if "context" in translator.reads else None
+        return translator.stream(
+            texts, first.how, prefix=first.prefix or None, context=context, window=_WINDOW
+        )
     markup = _MARKED[first.markup == "xml"]
     return (Marked(*one) for one in translate_markup(translator, texts, markup, first.ignored, first.how))
 
@@ -302,7 +333,10 @@ def _translated(translator: Translator, keys: Sequence[WorkKey]) -> Iterable[Tra
 def _next_words(translator: Translator, keys: Sequence[WordsKey]) -> Iterable[tuple[NextWord, ...]]:
     for one in keys:
         source, to = one.tags
-        yield tuple(translator.next_words(one.text, one.prefix, most=one.most, source=source, to=to))
+        found = translator.next_words(
+            one.text, one.prefix, most=one.most, source=source, to=to, context=one.context or None
+        )
+        yield tuple(found)
 
 
 # ---- answers ---------------------------------------------------------------------------------------------
