@@ -1,6 +1,6 @@
 """Measure whether context decides translations: contrastive sets of the embedded grammar.
 
-    python benchmarks/context.py FOLDER [--documents 30000] [--updates 3000] [--examples 1000]
+    python benchmarks/context.py FOLDER [--documents 30000] [--updates 700] [--examples 1000]
 
 Trains a tiny model on sentences of the grammar and on documents of two, whose first decides the second:
 "it" is er, sie or es; "plant" is Pflanze or Fabrik; "you" is du or Sie. Each of the three sets holds every
@@ -171,14 +171,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--documents", type=int, default=30_000)
-    parser.add_argument("--updates", type=int, default=3000)
+    parser.add_argument("--updates", type=int, default=700)
     parser.add_argument("--examples", type=int, default=1000)
     args = parser.parse_args()
     if not (args.folder / "train.jsonl").exists():
         write(args.folder, args.documents, args.examples)
     command = [sys.executable, "-m", "dragoman"]
     model = args.folder / "model"
-    options = f"training.max_updates={args.updates} data.context=0.7 data.formality=0.3 data.placeholders=0"
+    options = (
+        f"training.max_updates={args.updates} training.optimizer=muon training.schedule=cosine "
+        "training.learning_rate=0.006 training.warmup=100 data.context=0.7 data.formality=0.3 data.placeholders=0"
+    )
     subprocess.run(
         [
             *(

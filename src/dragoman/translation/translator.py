@@ -632,6 +632,7 @@ class Translator:
         *,
         target: str | None = None,
         prefix: str = "",
+        context: str = "",
         name: str = "",
         intervention: None = None,
         **options: Unpack[DecodingOptions],
@@ -645,6 +646,7 @@ class Translator:
         *,
         target: str | None = None,
         prefix: str = "",
+        context: str = "",
         name: str = "",
         intervention: Intervention,
         **options: Unpack[DecodingOptions],
@@ -657,6 +659,7 @@ class Translator:
         *,
         target: str | None = None,
         prefix: str = "",
+        context: str = "",
         name: str = "",
         intervention: Intervention | None = None,
         **options: Unpack[DecodingOptions],
@@ -664,7 +667,8 @@ class Translator:
         """Return a Trace of one line: attention, the beam search and positions.
 
         The options are as in `translate` for one beam search. With `target` the trace describes that
-        translation, and no search runs. `name` is the name of the model in the trace. With an
+        translation, and no search runs. `context` is what stands before the line, for a model that reads it;
+        the trace has it behind the line. `name` is the name of the model in the trace. With an
         `intervention`, return a Contrast: the run without and with it, and the differences.
 
         Raises DataError for a line without tokens or with more than 512, ConfigError for a beam above 50, for
@@ -677,6 +681,7 @@ class Translator:
         decoding = Decoding.of(decoding, options)
         text, start = self.addressed(line.strip(), decoding.source, decoding.to)
         check_inspection(decoding, target, prefix)
+        check_beside(self.reads, context=bool(context), formality=None)
         if target is None:
             check_unguided("inspection", guided=bool(self.guides), reverse=self.reverse is not None)
         look = inspect if intervention is None else partial(contrast, intervention=intervention)
@@ -684,6 +689,7 @@ class Translator:
             self.bundle,
             text,
             target=target,
+            context=context.strip(),
             start=start,
             beam=decoding.beam_search(self.generation),
             prefix=prefix_tokens(self.tokenizer, prefix, banned=self.generation.banned),
