@@ -10,8 +10,8 @@ from typing import cast
 import pytest
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.documents.catalogues import are_catalogues, open_catalogues
-from dragoman.documents.context import contexts_of
+from dragoman.documents.context.around import contexts_of
+from dragoman.documents.context.catalogues import are_catalogues, open_catalogues
 from dragoman.documents.formats import Languages, format_named
 from dragoman.documents.segment import Code, Segment
 from dragoman.documents.translate import translate_segments

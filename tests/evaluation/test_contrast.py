@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from dragoman.base.errors import DataError
-from dragoman.evaluation.contrast import Example, Preference, by_kind, preferred, read_examples
+from dragoman.evaluation.contrast import ContrastiveExample, Preference, by_kind, preferred, read_examples
 from dragoman.text.guidance import Context
 from dragoman.translation.search.options import Decoding
 
@@ -34,8 +34,8 @@ def test_our_own_lines(tmp_path: Path) -> None:
     ]
     path = written(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows)))
     assert read_examples(path) == [
-        Example("It is old.", "Sie", ("Er", "Es"), Context("A lamp."), "f"),
-        Example("It is new.", "Er", ("Sie",), Context("A table.", "Tisch")),
+        ContrastiveExample("It is old.", "Sie", ("Er", "Es"), Context("A lamp."), "f"),
+        ContrastiveExample("It is new.", "Er", ("Sie",), Context("A table.", "Tisch")),
     ]
 
 
@@ -50,7 +50,9 @@ def test_contrapro(tmp_path: Path) -> None:
         "segment id": 3,
     }
     path = written(tmp_path / "contrapro.json", json.dumps([row]))
-    expected = Example("It is old .", "Sie ist alt .", ("Er ist alt .", "Es ist alt ."), None, "it:sie")
+    expected = ContrastiveExample(
+        "It is old .", "Sie ist alt .", ("Er ist alt .", "Es ist alt ."), None, "it:sie"
+    )
     assert read_examples(path) == [expected]
     (tmp_path / "documents" / "2011").mkdir(parents=True)
     written(tmp_path / "documents" / "2011" / "7.en", "Hello .\nA lamp .\nIt is old .\n")
@@ -67,7 +69,7 @@ def test_must_she(tmp_path: Path) -> None:
     text = f'{head}\nx\tI am "old".\tJe suis vieille.\tJe suis vieux.\tShe\t1F\n'
     path = written(tmp_path / "must.tsv", text)
     assert read_examples(path) == [
-        Example('I am "old".', "Je suis vieille.", ("Je suis vieux.",), None, "1F She")
+        ContrastiveExample('I am "old".', "Je suis vieille.", ("Je suis vieux.",), None, "1F She")
     ]
 
 
@@ -105,9 +107,9 @@ def test_the_right_one_must_be_likelier_than_every_wrong_one() -> None:
 
     translator = cast(Any, SimpleNamespace(score=score))
     examples = [
-        Example("a", "best", ("good", "bad"), Context("x"), "k"),
-        Example("b", "good", ("bad", "best"), Context("x"), "l"),
-        Example("c", "good", ("good",), None, "l"),
+        ContrastiveExample("a", "best", ("good", "bad"), Context("x"), "k"),
+        ContrastiveExample("b", "good", ("bad", "best"), Context("x"), "l"),
+        ContrastiveExample("c", "good", ("good",), None, "l"),
     ]
     assert preferred(translator, examples, Decoding(), in_context=False) == [True, False, False]
     assert preferred(translator, examples, Decoding(), in_context=True) == [False, True, False]

@@ -9,7 +9,7 @@ from itertools import islice
 
 from dragoman.documents.accelerators import Menu, lost, take_out
 from dragoman.documents.checks import doubts
-from dragoman.documents.context import contexts_of
+from dragoman.documents.context.around import contexts_of
 from dragoman.documents.flat import Flat, as_written, flatten, parts, unflatten, with_found
 from dragoman.documents.messages.divided import Divided, whole_leaf
 from dragoman.documents.messages.icu import branches_of

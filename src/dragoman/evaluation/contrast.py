@@ -33,7 +33,7 @@ _HINT = 'write {"source": "...", "right": "...", "wrong": ["..."]}, one object a
 
 
 @dataclass(frozen=True)
-class Example:
+class ContrastiveExample:
     """A source with its right and its wrong translations."""
 
     source: str
@@ -64,7 +64,7 @@ class Preference:
         return (middle - width) / (1 + z * z / n), (middle + width) / (1 + z * z / n)
 
 
-def read_examples(path: Path, documents: Path | None = None) -> list[Example]:
+def read_examples(path: Path, documents: Path | None = None) -> list[ContrastiveExample]:
     """Return the examples of a file: .tsv is MuST-SHE's, .json ContraPro's, else each line is an object.
 
     `documents` is the folder with the texts that ContraPro's examples come from, in which their context is.
@@ -82,7 +82,7 @@ def read_examples(path: Path, documents: Path | None = None) -> list[Example]:
 
 
 def preferred(
-    translator: Translator, examples: Sequence[Example], decoding: Decoding, *, in_context: bool
+    translator: Translator, examples: Sequence[ContrastiveExample], decoding: Decoding, *, in_context: bool
 ) -> list[bool]:
     """Whether the model finds the right translation of each example likelier than every wrong one.
 
@@ -102,7 +102,7 @@ def preferred(
     return [next(logp) > max(next(logp) for _ in one.wrong) for one in examples]
 
 
-def by_kind(examples: Sequence[Example], right: Sequence[bool]) -> list[Preference]:
+def by_kind(examples: Sequence[ContrastiveExample], right: Sequence[bool]) -> list[Preference]:
     """Count by kind, all examples last."""
     kinds = dict.fromkeys(one.kind for one in examples)
     found = {
@@ -112,7 +112,7 @@ def by_kind(examples: Sequence[Example], right: Sequence[bool]) -> list[Preferen
     return [*(rows if len(rows) > 1 else []), Preference("all", len(examples), sum(right))]
 
 
-def _own(line: str, where: str) -> Example:
+def _own(line: str, where: str) -> ContrastiveExample:
     try:
         table = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -122,7 +122,7 @@ def _own(line: str, where: str) -> Example:
 
 def _example(
     table: Any, where: str, source: str, right: str, wrong: object, context: Context | None = None
-) -> Example:
+) -> ContrastiveExample:
     if not isinstance(table, dict) or not isinstance(wrong, list) or not wrong:
         raise DataError(f"{where}: not a source with a right and wrong translations", hint=_HINT)
 
@@ -135,7 +135,7 @@ def _example(
         text(table.get("context", ""), "context"),
         text(table.get("context_target", ""), "context_target"),
     )
-    return Example(
+    return ContrastiveExample(
         text(table.get(source), source),
         text(table.get(right), right),
         tuple(text(one, "wrong") for one in wrong),
@@ -144,7 +144,7 @@ def _example(
     )
 
 
-def _contrapro(path: Path, documents: Path | None) -> Iterator[Example]:
+def _contrapro(path: Path, documents: Path | None) -> Iterator[ContrastiveExample]:
     try:
         table = json.loads("\n".join(read_lines(path)))
     except (ValueError, RecursionError) as error:
@@ -176,7 +176,7 @@ def _before(
     return Context(*sides) if sides[0] else None
 
 
-def _must_she(path: Path) -> Iterator[Example]:
+def _must_she(path: Path) -> Iterator[ContrastiveExample]:
     rows = csv.DictReader(kept_file(path), delimiter="\t", quoting=csv.QUOTE_NONE)
     for number, row in enumerate(rows, 2):
         where = f"{path}:{number}"

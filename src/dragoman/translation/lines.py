@@ -81,14 +81,14 @@ def line_items(
             if one is more:
                 hint = f"give one {what} per line; it may be empty"
                 raise DataError(f"line {number} has no {what}", hint=hint)
-        yield LineItem(line, str(own["prefix"] or ""), context_of(own["context"]))
+        yield LineItem(line, str(own["prefix"] or ""), given_context(own["context"]))
     for what, given in more.items():
         if not isinstance(given, repeat) and next(given, more) is not more:
             names = "prefixes" if what == "prefix" else "contexts"
             raise DataError(f"more {names} than the {number} lines", hint=f"give one {what} per line")
 
 
-def context_of(given: object) -> Context | None:
+def given_context(given: object) -> Context | None:
     """The context that is given for a line. Raises TypeError for anything but text, or two texts."""
     match given:
         case None | "":

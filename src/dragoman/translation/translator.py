@@ -26,7 +26,7 @@ from dragoman.translation.lines import (
     by_parts,
     check_lines,
     checked_lines,
-    context_of,
+    given_context,
     line_items,
     prefix_tokens,
 )
@@ -500,7 +500,7 @@ class Translator:
 
         source, to = self._directions.chosen(source, to)
         check_beside(self.reads, context=bool(context), formality=None)
-        item = LineItem(line, prefix, context_of(context))
+        item = LineItem(line, prefix, given_context(context))
         request, _ = next(self._exchange(Decoding(source=source, to=to)).requests([item]))
         return next_words(self.tokenizer, self.engine, request, prefix, most=most)
 

@@ -116,7 +116,7 @@ def open_named(
 
 def open_data(data: Data, languages: Languages) -> Corpus:
     """Open files, catalogues such as PO, or pairs of strings. Raises the errors of their functions."""
-    from dragoman.documents.catalogues import are_catalogues, open_catalogues  # it has many parsers
+    from dragoman.documents.context.catalogues import are_catalogues, open_catalogues  # it has many parsers
 
     if all(isinstance(item, str | Path) for item in data):
         if are_catalogues(cast(Sequence[str | Path], data)):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.documents.context import contexts_of, plain_text
+from dragoman.documents.context.around import contexts_of, plain_text
 from dragoman.documents.files import read_bytes
 from dragoman.documents.formats import Format, Languages, format_of_name
 from dragoman.documents.segment import Status
