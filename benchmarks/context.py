@@ -1,25 +1,37 @@
-"""Measure whether context decides translations: contrastive sets of the embedded grammar.
+"""Measure whether context decides translations: contrastive sets, and their making.
 
-    python benchmarks/context.py FOLDER [--documents 30000] [--updates 700] [--examples 1000]
+    python benchmarks/context.py grammar FOLDER [--documents 30000] [--updates 700] [--examples 1000]
 
-Trains a tiny model on sentences of the grammar and on documents of two, whose first decides the second:
-"it" is er, sie or es; "plant" is Pflanze or Fabrik; "you" is du or Sie. Each of the three sets holds every
-second sentence in two contexts, so a model that does not read them prefers the right translation of half.
+Trains a tiny model on sentences of the embedded grammar and on documents of two, whose first decides the
+second: "it" is er, sie or es; "plant" is Pflanze or Fabrik; "you" is du or Sie. Each of the three sets holds
+every second sentence in two contexts, so a model that does not read them is right half of the time.
 
-Prints for each set the share of right translations preferred without context, with it, and with the context
-of the other example, which should make the other translation the preferred one.
+    python benchmarks/context.py pronouns MODEL SOURCE TARGET FILE
+
+Writes a contrastive set from English text in order and its German translation. A line is right in which the
+attention of the model links one "it" with "er", "sie" or "es" and nothing else; wrong are those with each of
+the two others in its place. Text with a space before each full stop is detokenised first.
+
+Prints for each set of the grammar the share of right translations preferred without context, with it, and
+with the context of the other example, which should make the other translation the preferred one; of
+"pronouns", how many lines have each.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from dragoman import Translator
+from dragoman.text.corpora.context import SENTENCES
+from dragoman.text.corpora.corpus import open_corpus
 from dragoman.text.toy import corpus, lexicon
 from dragoman.text.toy.clauses import TAGGED, Dice, clause, named, state
 from dragoman.text.toy.grammar import (
@@ -166,31 +178,18 @@ def _write(path: Path, rows: list[dict[str, object]]) -> None:
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
 
 
-def main() -> None:
-    assert __doc__
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--documents", type=int, default=30_000)
-    parser.add_argument("--updates", type=int, default=700)
-    parser.add_argument("--examples", type=int, default=1000)
-    args = parser.parse_args()
-    if not (args.folder / "train.jsonl").exists():
-        write(args.folder, args.documents, args.examples)
+def train_on_grammar(folder: Path, count: int, updates: int, examples: int) -> None:
+    if not (folder / "train.jsonl").exists():
+        write(folder, count, examples)
     command = [sys.executable, "-m", "dragoman"]
-    model = args.folder / "model"
+    model = folder / "model"
     options = (
-        f"training.max_updates={args.updates} training.optimizer=muon training.schedule=cosine "
-        "training.learning_rate=0.006 training.warmup=100 data.context=0.7 data.formality=0.3 data.placeholders=0"
+        f"training.max_updates={updates} training.optimizer=muon training.learning_rate=0.006 "
+        "training.schedule=cosine training.warmup=100 data.context=0.7 data.formality=0.3 data.placeholders=0"
     )
     subprocess.run(
         [
-            *(
-                *command,
-                "train",
-                str(args.folder / "train.jsonl"),
-                "--valid",
-                str(args.folder / "valid.jsonl"),
-            ),
+            *(*command, "train", str(folder / "train.jsonl"), "--valid", str(folder / "valid.jsonl")),
             *("-o", str(model), "--preset", "tiny", "--source-language", "en", "--target-language", "de"),
             *options.split(),
         ],
@@ -201,12 +200,74 @@ def main() -> None:
             json.loads(
                 subprocess.check_output([*command, "evaluate", str(model), "--contrast", path, "--json"])
             )
-            for path in (str(args.folder / f"{name}.jsonl"), str(args.folder / f"{name}.swapped.jsonl"))
+            for path in (str(folder / f"{name}.jsonl"), str(folder / f"{name}.swapped.jsonl"))
         )
-        alone, right, other = (
-            one["share"] for one in (told["alone"][-1], told["in context"][-1], swapped["in context"][-1])
-        )
+        shares = (told["alone"], told["in context"], swapped["in context"])
+        alone, right, other = (rows[-1]["share"] for rows in shares)
         print(f"{name:10} alone {alone:.1%}  in context {right:.1%}  in the other context {other:.1%}")
+
+
+_SPACES = re.compile(r"\s+(?=[.,!?;:)%]|'(?:m|s|re|ve|ll|d)\b|n't\b)|(?<=[(])\s+")
+_PRONOUNS = ("er", "sie", "es")
+
+
+def write_pronouns(model: Path, source: Path, target: Path, output: Path) -> None:
+    pairs = [(line.source, line.target) for line in open_corpus([source, target])]
+    if sum(text.endswith(" .") for text, _ in pairs) > len(pairs) / 3:
+        pairs = [(_SPACES.sub("", one), _SPACES.sub("", other)) for one, other in pairs]
+    translator = Translator.load(model)
+    found: Counter[str] = Counter()
+    rows: list[dict[str, object]] = []
+    for number, alignment in enumerate(translator.align(pairs)):
+        words, translated = (side.split() for side in pairs[number])
+        its = [place for place, word in enumerate(words) if word.lower() == "it"]
+        links = [(i, j) for i, j in alignment.words() if i in its]
+        others = {j for i, j in alignment.words() if i not in its}
+        if len(its) != 1 or len(links) != 1 or links[0][1] in others:
+            continue
+        place = links[0][1]
+        word = translated[place]
+        # "Sie" within a sentence is "you"; "sie" may be "they", but "it" was its source.
+        if word.lower() not in _PRONOUNS or (word == "Sie" and place):
+            continue
+
+        def told(pronoun: str, place: int = place, translated: list[str] = translated) -> str:
+            own = pronoun.capitalize() if translated[place][0].isupper() else pronoun
+            return " ".join([*translated[:place], own, *translated[place + 1 :]])
+
+        before = pairs[max(0, number - SENTENCES) : number]
+        found[word.lower()] += 1
+        rows.append(
+            {
+                "source": pairs[number][0],
+                "right": " ".join(translated),
+                "wrong": [told(one) for one in _PRONOUNS if one != word.lower()],
+                "kind": word.lower(),
+                "context": " ".join(one for one, _ in before),
+                "context_target": " ".join(other for _, other in before),
+            }
+        )
+    _write(output, rows)
+    print(f"{len(rows):,} of {len(pairs):,} lines: {', '.join(f'{n:,} {one}' for one, n in found.items())}")
+
+
+def main() -> None:
+    assert __doc__
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(required=True, dest="command")
+    grammar = commands.add_parser("grammar")
+    grammar.add_argument("folder", type=Path)
+    grammar.add_argument("--documents", type=int, default=30_000)
+    grammar.add_argument("--updates", type=int, default=700)
+    grammar.add_argument("--examples", type=int, default=1000)
+    pronouns_ = commands.add_parser("pronouns")
+    for name in ("model", "source", "target", "output"):
+        pronouns_.add_argument(name, type=Path)
+    args = parser.parse_args()
+    if args.command == "grammar":
+        train_on_grammar(args.folder, args.documents, args.updates, args.examples)
+    else:
+        write_pronouns(args.model, args.source, args.target, args.output)
 
 
 if __name__ == "__main__":
