@@ -12,9 +12,15 @@ Writes a contrastive set from English text in order and its German translation. 
 attention of the model links one "it" with "er", "sie" or "es" and nothing else; wrong are those with each of
 the two others in its place. Text with a space before each full stop is detokenised first.
 
+    python benchmarks/context.py catalogues OUTPUT FILE...
+
+Reads catalogues of English programs, such as de.po, and writes training text (messages.jsonl) and a
+contrastive set (messages.contrast.jsonl) of messages that the catalogues translate in several ways. A message
+of the set is not in the training text, but its translations are, in other contexts.
+
 Prints for each set of the grammar the share of right translations preferred without context, with it, and
 with the context of the other example, which should make the other translation the preferred one; of
-"pronouns", how many lines have each.
+"pronouns", how many lines have each; of "catalogues", how many messages both files have.
 """
 
 from __future__ import annotations
@@ -25,11 +31,12 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from dragoman import Translator
+from dragoman.documents.context.catalogues import open_catalogues
 from dragoman.text.corpora.context import SENTENCES
 from dragoman.text.corpora.corpus import open_corpus
 from dragoman.text.toy import corpus, lexicon
@@ -251,6 +258,28 @@ def write_pronouns(model: Path, source: Path, target: Path, output: Path) -> Non
     print(f"{len(rows):,} of {len(pairs):,} lines: {', '.join(f'{n:,} {one}' for one, n in found.items())}")
 
 
+def write_messages(output: Path, files: Sequence[Path]) -> None:
+    corpus = open_catalogues(files, ("en", "de"))
+    lines = list(dict.fromkeys((one.source, one.target, one.context) for one in corpus))
+    times = Counter((source, target) for source, target, _ in lines)
+    ways: dict[str, dict[str, None]] = {}
+    for source, target, _ in lines:
+        ways.setdefault(source, {})[target] = None
+    train: list[dict[str, object]] = []
+    told: list[dict[str, object]] = []
+    for number, (source, target, context) in enumerate(lines):
+        kept = [other for other in ways[source] if other != target and times[source, other]]
+        if kept and context and times[source, target] > 1:
+            times[source, target] -= 1
+            told.append({"source": source, "right": target, "wrong": kept, "context": context})
+        else:
+            train.append({"source": source, "target": target, "context": context, "document": str(number)})
+    output.mkdir(parents=True, exist_ok=True)
+    _write(output / "messages.jsonl", train)
+    _write(output / "messages.contrast.jsonl", told)
+    print(f"{len(train):,} messages to learn from, {len(told):,} to measure")
+
+
 def main() -> None:
     assert __doc__
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -263,8 +292,13 @@ def main() -> None:
     pronouns_ = commands.add_parser("pronouns")
     for name in ("model", "source", "target", "output"):
         pronouns_.add_argument(name, type=Path)
+    catalogues = commands.add_parser("catalogues")
+    catalogues.add_argument("output", type=Path)
+    catalogues.add_argument("files", type=Path, nargs="+")
     args = parser.parse_args()
-    if args.command == "grammar":
+    if args.command == "catalogues":
+        write_messages(args.output, args.files)
+    elif args.command == "grammar":
         train_on_grammar(args.folder, args.documents, args.updates, args.examples)
     else:
         write_pronouns(args.model, args.source, args.target, args.output)
