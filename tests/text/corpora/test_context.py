@@ -11,6 +11,7 @@ from dragoman.base.errors import DataError
 from dragoman.text.corpora.context import SENTENCES, with_context
 from dragoman.text.corpora.corpus import open_corpus, open_pairs
 from dragoman.text.guidance import Context
+from dragoman.training.runs.tuning.held_out import kept_pairs
 
 
 def contexts(path: Path) -> list[tuple[str, str]]:
@@ -30,6 +31,13 @@ def test_only_the_last_pairs() -> None:
     assert found[-1] == Context(
         " ".join(letters[-1 - SENTENCES : -1]), " ".join(letters[-1 - SENTENCES : -1]).upper()
     )
+
+
+def test_pairs_in_no_order_have_no_context() -> None:
+    """Replayed and held-out pairs do not stand beside each other."""
+    assert {context for _, context in with_context(kept_pairs("held", [("a", "A"), ("b", "B")]))} == {
+        ("", "")
+    }
 
 
 def test_json_lines_have_documents_and_contexts(tmp_path: Path) -> None:

@@ -259,4 +259,5 @@ def _read(parts: Sequence[Path]) -> Iterator[Line]:
             next(file)
             for row in file:
                 number += 1
-                yield Line(number, *json.loads(row))
+                source, target = json.loads(row)
+                yield Line(number, source, target, document=str(number))  # lines around it may be left out

@@ -64,8 +64,13 @@ def count_and_draw(corpus: Corpus, *, most: int, seed: int) -> Counted:
 
 
 def kept_pairs(name: str, pairs: list[Pair]) -> Corpus:
-    """Return pairs in memory as a corpus; the list may be empty."""
-    return Corpus(name, lambda: (Line(number, *pair) for number, pair in enumerate(pairs, 1)))
+    """Return pairs in memory, in any order, as a corpus; the list may be empty."""
+    return Corpus(name, lambda: map(alone, itertools.count(1), pairs))
+
+
+def alone(number: int, pair: Pair) -> Line:
+    """A pair that does not stand beside the others of its corpus: each is a document of its own."""
+    return Line(number, *pair, document=str(number))
 
 
 def pairs_to_hold_out(pairs: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from bisect import bisect_right
@@ -29,6 +30,7 @@ from dragoman.training.runs.tuning.base import Base
 from dragoman.training.runs.tuning.held_out import (
     MOST,
     Pair,
+    alone,
     count_and_draw,
     kept_pairs,
     pairs_to_hold_out,
@@ -313,6 +315,6 @@ def translated(base: Base, memory: Corpus, *, seed: int, say: Callable[[str], No
             say(f"translating {len(sources):,} sources with the base")
             translator = Translator.of(base.load(), engine=None)
             pairs.extend((one.source, one.text) for one in translator.translate(sources, beam=1, split=False))
-        return (Line(number, *pair) for number, pair in enumerate(pairs, 1))
+        return map(alone, itertools.count(1), pairs)
 
     return Corpus("translations by the base", read)
