@@ -19,7 +19,7 @@ from dragoman.translation.native.build import unavailable
 from dragoman.translation.translator import Translator
 
 SAVED = Path(__file__).parents[2] / "saved" / "0.1"
-ALL: Any = {"engine": None, "device": None, "dtype": None}
+ALL: Any = {"engine": None, "dtype": None}
 
 
 def test_names_are_those_of_folders_unless_given() -> None:
