@@ -69,33 +69,27 @@ class Collected(ctypes.Structure):
     ]
 
 
+_WEIGHTS, _REASON = (ctypes.POINTER(_Weight), c_int64, c_int32), (c_char_p, c_int64)
+_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # what they return and take
+    "instructions": (c_char_p, _REASON),
+    "open": (c_void_p, (ctypes.POINTER(_Shape), *_WEIGHTS, c_int32, c_int32, *_REASON)),
+    "adapt": (c_void_p, (c_void_p, *_WEIGHTS, *_WEIGHTS[:2], c_double, c_int32, *_REASON)),
+    "ensemble": (c_void_p, (ctypes.POINTER(c_void_p), c_int32, c_int32, c_int32, *_REASON)),
+    "close": (None, (c_void_p,)),
+    "begin": (c_void_p, (c_void_p, c_int64)),
+    "end": (None, (c_void_p,)),
+    "submit": (c_int32, (c_void_p, c_int64, c_void_p, c_void_p)),
+    "collect": (ctypes.POINTER(Collected), (c_void_p, c_int64, c_int32)),
+    "free": (None, (ctypes.POINTER(Collected),)),
+}
+
+
 def functions() -> ctypes.CDLL:
     """Return the library with the types of its functions. Raises ConfigError if it is missing."""
     found = library()
-    found.dragoman_instructions.restype = c_char_p
-    found.dragoman_instructions.argtypes = [c_char_p, c_int64]
-    found.dragoman_open.restype = c_void_p
-    found.dragoman_open.argtypes = [
-        ctypes.POINTER(_Shape), ctypes.POINTER(_Weight), c_int64, c_int32, c_int32, c_int32, c_char_p,
-        c_int64,
-    ]  # fmt: skip
-    found.dragoman_adapt.restype = c_void_p
-    found.dragoman_adapt.argtypes = [
-        c_void_p, ctypes.POINTER(_Weight), c_int64, c_int32, ctypes.POINTER(_Weight), c_int64, c_double,
-        c_int32, c_char_p, c_int64,
-    ]  # fmt: skip
-    found.dragoman_ensemble.restype = c_void_p
-    found.dragoman_ensemble.argtypes = [
-        ctypes.POINTER(c_void_p), c_int32, c_int32, c_int32, c_char_p, c_int64,
-    ]  # fmt: skip
-    found.dragoman_close.argtypes = [c_void_p]
-    found.dragoman_begin.restype = c_void_p
-    found.dragoman_begin.argtypes = [c_void_p, c_int64]
-    found.dragoman_end.argtypes = [c_void_p]
-    found.dragoman_submit.argtypes = [c_void_p, c_int64, c_void_p, c_void_p]
-    found.dragoman_collect.restype = ctypes.POINTER(Collected)
-    found.dragoman_collect.argtypes = [c_void_p, c_int64, c_int32]
-    found.dragoman_free.argtypes = [ctypes.POINTER(Collected)]
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(found, f"dragoman_{name}")
+        function.restype, function.argtypes = result, arguments
     return found
 
 
