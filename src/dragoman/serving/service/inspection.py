@@ -164,7 +164,7 @@ def _check(question: Question) -> None:
 
 def _config_of(translator: Translator) -> Architecture:
     """The shape of a model, without loading it again."""
-    engine: Any = translator.engine
+    engine: Any = getattr(translator.engine, "engine", translator.engine)  # within the one that is shared
     config: Architecture = engine.model.config if hasattr(engine, "model") else engine.config
     return config
 
