@@ -26,9 +26,9 @@ def load(path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def test_there_are_some() -> None:
     names = (
-        "alignment bulk complexity corpora cost distillation faults general general_text goodput kills"
-        " languages memory overheads pages phrases pieces planning precisions processes quality recompute"
-        " risk scaling sentences serving start terms time_to_quality tuning"
+        "alignment bulk complexity context corpora cost distillation faults general general_text goodput"
+        " kills languages memory overheads pages phrases pieces planning precisions processes quality"
+        " recompute risk scaling sentences serving start terms time_to_quality tuning"
     )
     assert [path.stem for path in SCRIPTS] == names.split()
 

@@ -38,6 +38,7 @@ class Pretend:
     target_language: str = "de"
     asked: list[str] = field(default_factory=list)
     memory: MemoryGuide | None = None
+    reads: tuple[str, ...] = ()
 
     @property
     def aligning(self) -> AttentionOf | None:
@@ -52,7 +53,9 @@ class Pretend:
         how = decoding or Decoding()
         return how.source or self.source_language, how.to or self.target_language
 
-    def translate(self, lines: Iterable[str], decoding: Decoding | None = None) -> list[Translation]:
+    def translate(
+        self, lines: Iterable[str], decoding: Decoding | None = None, *, context: object = None
+    ) -> list[Translation]:
         lines = list(lines)
         guided = self.memory.guide(lines) if self.memory else [None] * len(lines)
         return [

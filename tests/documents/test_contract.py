@@ -150,7 +150,9 @@ class Hostile(Pretend):
 
     seed: int = 0
 
-    def translate(self, lines: Iterable[str], decoding: Decoding | None = None) -> list[Translation]:
+    def translate(
+        self, lines: Iterable[str], decoding: Decoding | None = None, *, context: object = None
+    ) -> list[Translation]:
         chance = random.Random(self.seed)
 
         def change(word: str) -> str:
@@ -269,7 +271,9 @@ def test_the_memory_reaches_the_file(case: Case, tmp_path: Path) -> None:
 class Unsure(Pretend):
     """A translator that left out a term of the list."""
 
-    def translate(self, lines: Iterable[str], decoding: Decoding | None = None) -> list[Translation]:
+    def translate(
+        self, lines: Iterable[str], decoding: Decoding | None = None, *, context: object = None
+    ) -> list[Translation]:
         return [replace(one, unused_terms=("boat → Boot",)) for one in super().translate(lines, decoding)]
 
 

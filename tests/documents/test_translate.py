@@ -233,7 +233,9 @@ class Doubtful(Pretend):
 
     flags: tuple[Fault, ...] = (Fault("omission", "the old"), Fault("number differs", "5 missing"))
 
-    def translate(self, lines: Iterable[str], decoding: Decoding | None = None) -> list[Translation]:
+    def translate(
+        self, lines: Iterable[str], decoding: Decoding | None = None, *, context: object = None
+    ) -> list[Translation]:
         risk = Risk(0.9, self.flags) if decoding and decoding.risk else None
         return [replace(one, risk=risk) for one in super().translate(lines, decoding)]
 

@@ -43,8 +43,9 @@ class StandIn:
         self.pairs = Pairs(Leg(f"{source}-{target}", (source,), (target,)) for source, target in _PAIRS)
         lists = {"targets": ("de", "fr"), "adapters": ("legal",), "terms": ("product",)}
         model = SimpleNamespace(name="en-de", digest="sha256:00", source="en", engine="native", **lists)
+        model.addresses = lambda target: target.lower() == "fr"
         model.legs = [Leg("en-de", ("en",), ("de", "fr"))]
-        model.translator = SimpleNamespace(engine=SimpleNamespace(config=TransformerConfig()))
+        model.translator = SimpleNamespace(engine=SimpleNamespace(config=TransformerConfig()), reads=())
         self.models: Sequence[Any] = models or (model,)
         self.memories = (("en", "de"),)
         self.ready = False

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from dragoman.text.guidance import Guidance, Match, Note, combined, marks_of, reading
+from dragoman.text.guidance import CONTEXT_TOKENS, Context, Guidance, Match, Note, combined, marks_of, reading
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 
 LINE = "The print preview opens."
@@ -28,7 +28,7 @@ def read(tokenizer: Tokenizer, line: str, guidance: Guidance) -> tuple[str, list
     assert marks is not None
     found = reading(tokenizer, line, tokens, guidance)
     assert [found.tokens[place] for place in found.own] == list(tokens)
-    letters = dict(zip(marks, ["<t>", "<a>", "<e>", "<m>"], strict=True))
+    letters = dict(zip(marks, ["<t>", "<a>", "<e>", "<m>", "<s>", "<c>", "<f>", "<i>"], strict=True))
     pieces = [
         letters.get(token) or piece
         for token, piece in zip(found.tokens, tokenizer.source_pieces(found.tokens), strict=True)
@@ -47,7 +47,7 @@ def test_a_hidden_note_stands_for_its_term(tokenizer: Tokenizer) -> None:
     found = reading(tokenizer, LINE, tokens, Guidance(notes=notes))
     marks = marks_of(tokenizer)
     assert marks is not None
-    letters = dict(zip(marks, ["<t>", "<a>", "<e>", "<m>"], strict=True))
+    letters = dict(zip(marks, ["<t>", "<a>", "<e>", "<m>", "<s>", "<c>", "<f>", "<i>"], strict=True))
     pieces = tokenizer.source_pieces(found.tokens)
     text = "".join(letters.get(token) or piece for token, piece in zip(found.tokens, pieces, strict=True))
     assert text.replace("▁", " ") == "<t><a> Die<e><t><a> Druckvorschau<e><t> opens.<a> auf<e>"
@@ -73,6 +73,33 @@ def test_a_match_stands_behind_the_line(tokenizer: Tokenizer) -> None:
     assert read(tokenizer, LINE, Guidance(match=match))[0] == " The print preview opens."
 
 
+def test_a_context_stands_behind_all_and_the_formality_before(tokenizer: Tokenizer) -> None:
+    context = Context("Close the preview.", "Vorschau schließen.")
+    match = Match("The preview opens.", "Vorschau", 80)
+    both = Guidance(match=match, reads_match=True, context=context, formality="informal")
+    assert read(tokenizer, LINE, both)[0] == (
+        "<i> The print preview opens.<m> Vorschau<c> Close the preview.<a> Vorschau schließen."
+    )
+    alone = Guidance(context=Context("Close the preview."))
+    assert read(tokenizer, LINE, alone)[0] == " The print preview opens.<c> Close the preview."
+    assert read(tokenizer, LINE, Guidance(formality="formal"))[0] == "<f> The print preview opens."
+
+
+def test_the_end_of_a_long_context_is_read(tokenizer: Tokenizer) -> None:
+    words = ["preview"] * CONTEXT_TOKENS + ["print"]
+    text, own = read(tokenizer, LINE, Guidance(context=Context(" ".join(words))))
+    (tokens,) = tokenizer.encode_source([LINE])
+    found = reading(tokenizer, LINE, tokens, Guidance(context=Context(" ".join(words))))
+    assert len(found.tokens) == len(tokens) + 1 + CONTEXT_TOKENS
+    assert own == list(range(len(tokens)))
+    assert text.endswith(f" {words[-1]}")
+
+
+def test_the_context_is_lower_cased_as_the_source(lowercase: Tokenizer) -> None:
+    text, _ = read(lowercase, LINE, Guidance(context=Context("The", "Die")))
+    assert text == " the print preview opens.<c> the<a> Die"
+
+
 def test_the_translation_keeps_its_capitals(lowercase: Tokenizer) -> None:
     text, _ = read(lowercase, LINE, Guidance(notes=(Note(10, 17, "Vorschau"),)))
     assert text == " the print<t> preview<a> Vorschau<e> opens."
@@ -85,7 +112,7 @@ def test_a_note_outside_the_line_is_not_read(tokenizer: Tokenizer) -> None:
 def test_no_text_has_a_mark(tokenizer: Tokenizer) -> None:
     marks = marks_of(tokenizer)
     assert marks is not None
-    assert len({*marks}) == 4
+    assert len({*marks}) == len(marks)
     hostile = [
         "<0xC0>",
         "\udcc0".encode("utf-8", "surrogatepass").decode("latin-1"),

@@ -206,7 +206,7 @@ def test_a_loop_is_replaced_by_the_source_with_a_doubt() -> None:
 
 def test_a_loop_is_searched_again_with_other_settings() -> None:
     class Once(Pretend):
-        def translate(self, lines, decoding=None):  # type: ignore[no-untyped-def]
+        def translate(self, lines, decoding=None, *, context=None):  # type: ignore[no-untyped-def]
             self.change = same if decoding.no_repeat_ngram else stuck
             return super().translate(lines, decoding)
 
@@ -221,7 +221,7 @@ def test_a_loop_is_searched_again_with_other_settings() -> None:
 )
 def test_each_search_has_room_for_its_translations(options: Any, reverse: bool) -> None:
     class Searching(Pretend):
-        def translate(self, lines, decoding=None):  # type: ignore[no-untyped-def]
+        def translate(self, lines, decoding=None, *, context=None):  # type: ignore[no-untyped-def]
             choosing(decoding, shortlist=False, reverse=reverse).how(Beam(size=1))
             return super().translate(lines, decoding)
 

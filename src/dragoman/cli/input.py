@@ -18,12 +18,14 @@ _MARKED = 32  # lines between two places that are noted
 class Input:
     """The lines of several files without their line ends, which are queued in `ends`.
 
-    The first `skipped` lines are left out.
+    The first `skipped` lines are left out. `in_context` queues the lines before each, of the same file and
+    behind the last blank one, for `contexts`.
     """
 
-    def __init__(self, names: Sequence[str], *, skipped: int = 0) -> None:
+    def __init__(self, names: Sequence[str], *, skipped: int = 0, in_context: bool = False) -> None:
         self.names, self.skipped = names, skipped
         self.ends: deque[str] = deque()
+        self._contexts: deque[str] | None = deque() if in_context else None
         self._sizes = [_size(name) for name in names]
         self._places: deque[tuple[int, int]] = deque()  # number of a line, bytes up to its end
         self._done = 0  # bytes up to the end of the last line read
@@ -42,14 +44,26 @@ class Input:
             return None
         return min(self._done / sum(sizes), 1.0)
 
+    def contexts(self) -> Iterator[str]:
+        """Yield the context of each line that has been read."""
+        while self._contexts:
+            yield self._contexts.popleft()
+
     def __iter__(self) -> Iterator[str]:
+        from dragoman.text.blank import is_blank
+        from dragoman.text.corpora.context import SENTENCES
         from dragoman.text.corpora.lines import ended_lines, open_bytes
 
         number = before = 0
         for place, (name, size) in enumerate(zip(self.names, self._sizes, strict=True), 1):
+            last: deque[str] = deque(maxlen=SENTENCES)
             with open_bytes(name) as stream:
                 for text, end in ended_lines(stream, name):
                     number += 1
+                    if self._contexts is not None:
+                        if number > self.skipped:
+                            self._contexts.append(" ".join(last))
+                        last.clear() if is_blank(text) else last.append(text.strip())
                     if number <= self.skipped:
                         continue
                     # A last line without an end must not run into the next file's first line.

@@ -120,6 +120,9 @@ def inspect(
         ),
     ],
     prefix: Annotated[str, Flag("Begin the translation with this text.")] = "",
+    beside: Annotated[
+        str, Flag("What stands before the sentence, for a model that reads it.", flag="--context")
+    ] = "",
     loading: Annotated[Loading, Flags("adapter")],
     change: Change,
     quiet: Quiet = False,
@@ -158,12 +161,18 @@ def inspect(
 
     def look(folder: Path, sentence: str, target: str | None, adapter: Path | None = None) -> Trace:
         translator, name = load(folder, adapter)
-        return translator.inspect(sentence, decoding, target=target, prefix=prefix, name=name)
+        return translator.inspect(sentence, decoding, target=target, prefix=prefix, context=beside, name=name)
 
     if intervention is not None:
         translator, name = load(model, loading.adapter)
         both = translator.inspect(
-            sentence, decoding, target=target, prefix=prefix, name=name, intervention=intervention
+            sentence,
+            decoding,
+            target=target,
+            prefix=prefix,
+            context=beside,
+            name=name,
+            intervention=intervention,
         )
         _write(_content_of_both(both, form, view), output, quiet=quiet)
         return

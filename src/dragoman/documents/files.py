@@ -295,7 +295,7 @@ def _translate(
     journal: Journal | None,
 ) -> Outcome:
     languages = Languages(*translator.pair(decoding))
-    data = _read(task.source)
+    data = read_bytes(task.source)
     try:
         format = task.format or document_format(task.source, data)
         document = format.parse(data, languages, columns)
@@ -322,7 +322,8 @@ def _translate(
     return outcome
 
 
-def _read(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a document. Raises OSError, DataError for a file that is too large."""
     with path.open("rb") as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:

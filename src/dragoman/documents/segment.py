@@ -112,6 +112,7 @@ class Segment:
     guards: frozenset[Guard] = frozenset()
     context: str = ""  # distinguishes equal segments: the context of a message, the key of a string
     note: str = ""  # from its authors to translators
+    place: str = ""  # the file of a program that uses it; messages of one place explain each other
     flags: tuple[str, ...] = ()  # how its placeholders are written, as gettext says: "c-format"
 
 

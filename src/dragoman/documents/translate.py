@@ -9,6 +9,7 @@ from itertools import islice
 
 from dragoman.documents.accelerators import Menu, lost, take_out
 from dragoman.documents.checks import doubts
+from dragoman.documents.context.around import contexts_of
 from dragoman.documents.flat import Flat, as_written, flatten, parts, unflatten, with_found
 from dragoman.documents.messages.divided import Divided, whole_leaf
 from dragoman.documents.messages.icu import branches_of
@@ -17,10 +18,12 @@ from dragoman.documents.recall import offer, recall
 from dragoman.documents.segment import Code, Content, Document, Replacing, Result, Segment, Status, full_text
 from dragoman.documents.tags import place
 from dragoman.text.checks.placeholders import dialects
+from dragoman.text.guidance import Context
 from dragoman.text.segmenter import segment_text
 from dragoman.text.spans import Link
 from dragoman.translation.protected import Sentence, Sentences, Translated
 from dragoman.translation.search.options import Decoding
+from dragoman.translation.sentences import extended
 from dragoman.translation.translator import Translator
 
 
@@ -90,7 +93,15 @@ def translate_segments(
         for one, known in zip(wanted, recalled, strict=True)
     ]
     counts = Counts()
-    texts = [(text, one.is_one) for one in asked if one for text in one.segments]
+    around: list[Context | None] = [None] * len(segments)
+    if "context" in translator.reads:
+        around = contexts_of(segments, labels=labels)
+    texts = [
+        (text, one.is_one, context)
+        for one, context in zip(asked, around, strict=True)
+        if one
+        for text in one.segments
+    ]
     menu = Menu() if labels else None
     answers = iter(_translated(translator, texts, decoding or Decoding(), languages, counts, menu))
     results = [
@@ -104,22 +115,29 @@ def translate_segments(
 
 def _translated(
     translator: Translator,
-    texts: Sequence[tuple[Segment, bool]],
+    texts: Sequence[tuple[Segment, bool, Context | None]],
     decoding: Decoding,
     languages: tuple[str, str],
     counts: Counts,
     menu: Menu | None,
 ) -> Iterator[Result]:
-    """Translate texts, each with whether the memory was already asked for it. Count their ways."""
+    """Translate texts, each with whether the memory was already asked, and its context. Count their ways."""
     guide = translator.memory
-    recalled = [recall(guide.memory, text) if guide and not known else None for text, known in texts]
+    recalled = [recall(guide.memory, text) if guide and not known else None for text, known, _ in texts]
     plans = [
         None if known else _Plan(text, languages, menu)
-        for (text, _), known in zip(texts, recalled, strict=True)
+        for (text, _, _), known in zip(texts, recalled, strict=True)
     ]
+    if "context" in translator.reads:
+        for plan, (_, _, context) in zip(plans, texts, strict=True):
+            if plan:
+                plan.sentences = [
+                    replace(one, context=extended(context, [each.text for each in plan.sentences[:number]]))
+                    for number, one in enumerate(plan.sentences)
+                ]
     sentences = [sentence for plan in plans if plan for sentence in plan.sentences]
     answers = iter(Sentences(translator, decoding).translate(sentences))
-    for plan, (text, _), known in zip(plans, texts, recalled, strict=True):
+    for plan, (text, _, _), known in zip(plans, texts, recalled, strict=True):
         if known or plan is None:
             yield known or Result(text.source)
             continue

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import zip_longest
+from itertools import repeat, zip_longest
 from typing import Unpack
 
 from dragoman.base.tables import count
@@ -14,6 +14,7 @@ from dragoman.evaluation.metrics import METRICS, check_options, score_corpus
 from dragoman.evaluation.results import MetricName, Scores
 from dragoman.text.corpora.corpus import open_pairs
 from dragoman.training.processes.distributed import World
+from dragoman.translation.lines import GivenContext
 from dragoman.translation.search.options import Decoding, DecodingOptions
 from dragoman.translation.translation import Translation
 from dragoman.translation.translator import Translator
@@ -80,25 +81,26 @@ def evaluate(
     lowercase: bool = False,
     bootstrap: int = 1000,
     world: World | None = None,
+    context: Iterable[GivenContext] | None = None,
     **options: Unpack[DecodingOptions],
 ) -> Evaluation:
     """Translate the sources of `pairs` (source, reference) and score the translations.
 
-    Options of decoding are as in `Translator.translate`, options of scoring as in `score_corpus`:
-    `bootstrap` is the number of resamples behind the intervals, 0 for no intervals. Each process of `world`
-    translates a share of the lines, and all return the same. Raises ConfigError for invalid options,
-    DataError for text that cannot be translated or scored.
+    Options of decoding and `context` are as in `Translator.translate`, options of scoring as in
+    `score_corpus`: `bootstrap` is the number of resamples behind the intervals, 0 for no intervals. Each
+    process of `world` translates a share of the lines, and all return the same. Raises ConfigError for
+    invalid options, DataError for text that cannot be translated or scored.
     """
     check_options(metrics, bootstrap)
     decoding = Decoding.of(decoding, {"split": False, **options})
     pairs = [(line.source, line.target) for line in open_pairs(list(pairs))]
     began = time.perf_counter()
-    sources = [source for source, _ in pairs]
-    if world is None or world.size == 1:
-        translations = translator.translate(sources, decoding)
-    else:
-        mine = translator.translate(sources[world.rank :: world.size], decoding)
-        translations = _gathered(mine, world)
+    items = [(source, one) for (source, _), one in zip(pairs, context or repeat(None), strict=False)]
+    own = items if world is None else items[world.rank :: world.size]
+    contexts = None if context is None else [one for _, one in own]
+    translations = translator.translate([source for source, _ in own], decoding, context=contexts)
+    if world is not None and world.size > 1:
+        translations = _gathered(translations, world)
     return Evaluation(
         translations=tuple(translations),
         references=tuple(reference for _, reference in pairs),

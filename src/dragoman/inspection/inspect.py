@@ -33,6 +33,7 @@ from dragoman.models.search.engine import pad
 from dragoman.models.search.rows import Choice
 from dragoman.models.search.rule_masks import mask_of
 from dragoman.models.search.scoring import score
+from dragoman.text.guidance import CONTEXT_TOKENS, Context, Guidance, reading
 from dragoman.text.spans import Span, words_of
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.search.engine import Hypothesis, Request
@@ -51,6 +52,7 @@ class InspectOptions(TypedDict, total=False):
     """The options of `inspect`, of any run."""
 
     target: str | None
+    context: str
     start: Sequence[int]
     beam: Beam | None
     prefix: Sequence[int]
@@ -65,6 +67,7 @@ def inspect(
     text: str,
     *,
     target: str | None = None,
+    context: str = "",
     start: Sequence[int] = (),
     beam: Beam | None = None,
     prefix: Sequence[int] = (),
@@ -76,6 +79,7 @@ def inspect(
 ) -> Trace:
     """Return the trace of `text` and its translation, or of `target`, in which case no search runs.
 
+    `context` is what stands before the text; the model reads it behind the text, and so the trace has it.
     `start` are the first tokens of any translation, the mark of its language, whose log-probability a search
     does not count. `prefix` and `rules` apply to the search. `name` is the name of the model, by default its
     languages. `every_step` is called at each step of the search and may raise to end it. The trace describes
@@ -99,7 +103,14 @@ def inspect(
             hint=f"use at most {_WIDEST}, because every candidate is shown",
         )
     text = tokenizer.normalise([text.strip()], "source")[0]
-    source = _encoded(tokenizer.encode_source([text])[0], "the text")
+    own = _encoded(tokenizer.encode_source([text])[0], "the text")
+    source: Sequence[int] = own
+    spans, mark = tokenizer.source_spans(text), ""
+    if context:
+        source = reading(tokenizer, text, own, Guidance(context=Context(context))).tokens
+        mark, read = " ⟨context⟩ ", tokenizer.source_spans(context)[-CONTEXT_TOKENS:]
+        behind = len(text) + len(mark)
+        spans = [*spans, (len(text) + 1, behind - 1), *((a + behind, b + behind) for a, b in read)]
     model = intervened(bundle.model, intervention)
     device = model.device
     pair = pad([source], model.config.pad_id, model.config.end_id, device)
@@ -108,8 +119,8 @@ def inspect(
         if target is None:
             recorder = Recorder(how, model.config.end_id, _speller(tokenizer))
             request = Request(
-                source=source, how=how, max_tokens=len(start) + len(source) + max_extra_tokens,
-                rules=(Prefix((*start, *prefix)), *rules, *keeping(source, tokenizer.placeholders)),
+                source=source, how=how, max_tokens=len(start) + len(own) + max_extra_tokens,
+                rules=(Prefix((*start, *prefix)), *rules, *keeping(own, tokenizer.placeholders)),
                 unscored=len(start),
             )  # fmt: skip
             chosen = Choices(intervention, tokenizer, how, model.config)
@@ -141,10 +152,12 @@ def inspect(
 
     attention = tuple(attention_of(weights))
     pieces = tokenizer.source_pieces(source)
+    if context:
+        pieces[len(own)] = mark.strip()
     start_id, end_id = model.config.start_id, model.config.end_id
     start_piece, end_piece = tokenizer.target_pieces([start_id, end_id])
     eos = end_id, end_piece
-    source_side = _side(text, bundle.source_language, source, pieces, tokenizer.source_spans(text), eos)
+    source_side = _side(text + mark + context, bundle.source_language, source, pieces, spans, eos)
     pieces, places = tokenizer.target_pieces(predicted), tokenizer.target_spans(predicted)
     target_text = tokenizer.decode(predicted)
     target_side = _side(target_text, bundle.target_language, predicted, pieces, places, eos)

@@ -1,13 +1,18 @@
-"""Guidance: terms and a match for the translation of a line, and how the model reads them with the line.
+"""Guidance: terms, a match, context and formality for a line, and how the model reads them with the line.
 
 A note gives the translation of a term (Dinu et al. 2019, "Training Neural Machine Translation to Apply
 Terminology Constraints", section 3.1: append), a match the translation of a similar line (Bulté and Tezcan
-2019, "Neural Fuzzy Repair"). A model that was trained to read them sees
+2019, "Neural Fuzzy Repair"), the context what stands before the line (Tiedemann and Scherrer 2017, "Neural
+Machine Translation with Extended Context": 2+1). Formality is how the translation addresses its reader
+(Sennrich et al. 2016, "Controlling Politeness in Neural Machine Translation via Side Constraints"). A model
+that was trained to read them sees
 
     The ⟨term⟩ print preview ⟨as⟩ Druckvorschau ⟨end⟩ opens.
     The print preview opens. ⟨match⟩ Die Druckvorschau ist offen.
+    It is new. ⟨context⟩ I bought a lamp. ⟨as⟩ Ich habe eine Lampe gekauft.
+    ⟨formal⟩ How are you?
 
-The four marks are ids of bytes that UTF-8 never uses. Every vocabulary with bytes has them, so no vocabulary
+The marks are ids of bytes that UTF-8 never uses. Every vocabulary with bytes has them, so no vocabulary
 has to grow for them, and no text can contain them.
 """
 
@@ -18,11 +23,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 
 LEAST = 70.0  # likeness of a match in percent; less similar ones seldom help
+CONTEXT_TOKENS = 64  # of each side; the last ones, which are next to the line, are read
+
+Formality = Literal["formal", "informal"]
 
 
 class Marks(NamedTuple):
@@ -32,6 +40,19 @@ class Marks(NamedTuple):
     translated: int
     end: int
     match: int
+    synthetic: int
+    """Before a source that a model made, so that a model can tell such sources from human ones (Caswell et
+    al. 2019, "Tagged Back-Translation"). Only training uses it."""
+    context: int
+    formal: int
+    informal: int
+
+
+class Context(NamedTuple):
+    """What stands before a line, its nearest sentence last, and, where it is known, the translation of it."""
+
+    source: str
+    target: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,15 +101,15 @@ class Match:
 
 @dataclass(frozen=True)
 class Guidance:
-    """Notes, phrases and a match for one line."""
+    """Notes, phrases, a match, context and formality for one line."""
 
     notes: tuple[Note, ...] = ()  # apart from each other and in order; the model reads them
     phrases: tuple[SourcePhrase, ...] = ()  # the search puts in one form of each
     match: Match | None = None  # found in a memory; with a score of 100 it is the translation
     reads_match: bool = False  # whether the model reads the match
-    terms: tuple[
-        tuple[str, ...], ...
-    ] = ()  # the translations of each term in the line, as often as it is there
+    terms: tuple[tuple[str, ...], ...] = ()  # the translations of each term, as often as it is in the line
+    context: Context | None = None
+    formality: Formality | None = None
 
     @property
     def known(self) -> Match | None:
@@ -139,32 +160,21 @@ def marks_of(tokenizer: Tokenizer) -> Marks | None:
     return Marks(*spare[: len(Marks._fields)]) if len(spare) >= len(Marks._fields) else None
 
 
-def synthetic_mark(tokenizer: Tokenizer) -> int | None:
-    """Return the id of the mark before a source that a model made, or None for a vocabulary without bytes.
-
-    Training puts it there, so that a model can tell such sources from human ones (Caswell et
-    al. 2019, "Tagged Back-Translation"). It is another byte than the marks of guidance. Translating never
-    uses it.
-    """
-    spare = tokenizer.vocabularies[0].spare
-    return spare[len(Marks._fields)] if len(spare) > len(Marks._fields) else None
-
-
 def reading(
     tokenizer: Tokenizer, line: str, tokens: Sequence[int], guidance: Guidance, *, begin: int = 0
 ) -> Reading:
-    """Return the tokens that the model reads for a line with these tokens, its notes and its match.
+    """Return the tokens that the model reads for a line with these tokens, and its guidance.
 
     `begin` is where the text that the notes are about begins: behind the token of a language, for instance.
     The tokens of the line are the same with and without guidance. Raises ValueError for a vocabulary without
-    marks, if there is a note or a match to read.
+    marks, if there is something to read.
     """
     match = guidance.match.target if guidance.match is not None and guidance.reads_match else ""
-    if not (tokens and (guidance.notes or match)):
+    if not (tokens and (guidance.notes or match or guidance.context or guidance.formality)):
         return Reading(tokens, range(len(tokens)))
     if (marks := marks_of(tokenizer)) is None:
         raise ValueError("this vocabulary has no marks for guidance")
-    spans = tokenizer.source_spans(line)
+    spans = tokenizer.source_spans(line) if guidance.notes else ()
     before: dict[int, list[int]] = {}  # the ids before a token of the line, by its place
     hidden: set[int] = set()  # places of tokens that are left out
     for note in guidance.notes:
@@ -178,7 +188,7 @@ def reading(
         written = [marks.translated, *spelled(tokenizer, note.text), marks.end]
         # A note that ends here comes before one that begins here.
         before.setdefault(inside[-1] + 1, [])[:0] = written
-    read: list[int] = []
+    read: list[int] = [] if guidance.formality is None else [getattr(marks, guidance.formality)]
     own: list[int] = []
     for place, token in enumerate(tokens):
         read += before.get(place, ())
@@ -190,6 +200,11 @@ def reading(
     read += before.get(len(tokens), ())
     if match:
         read += [marks.match, *spelled(tokenizer, match)]
+    if guidance.context is not None:
+        (source,) = tokenizer.encode_source([guidance.context.source])
+        read += [marks.context, *source[-CONTEXT_TOKENS:]]
+        if guidance.context.target:
+            read += [marks.translated, *spelled(tokenizer, guidance.context.target)[-CONTEXT_TOKENS:]]
     return Reading(read, own)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from dragoman.base.errors import ConfigError
@@ -271,17 +271,21 @@ class TrainingConfig(Options, section="training"):
 
 @dataclass(frozen=True, kw_only=True)
 class Annotating:
-    """The shares of the pairs that a model reads with notes, and with matches."""
+    """The shares of the pairs that a model reads with notes, matches, context and formality."""
 
     terms: float = 0.0
     matches: float = 0.0
     target_language: str = ""  # to see which words are forms of one
+    # Tokenised text does not depend on these two, but for the context that is kept with it.
+    context: float = field(default=0.0, repr=False)
+    context_target: bool = field(default=False, repr=False)
+    formality: float = field(default=0.0, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The kinds of guidance that the model learns to read, as the model folder names them."""
-        shares = {"terms": self.terms, "matches": self.matches}
-        return tuple(name for name, share in shares.items() if share)
+        names = [name for name in ("terms", "matches", "context", "formality") if getattr(self, name)]
+        return (*names, *(["context target"] if self.context and self.context_target else []))
 
 
 NOTHING = Annotating()

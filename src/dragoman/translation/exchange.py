@@ -19,7 +19,13 @@ from dragoman.translation.search.options import Beam, Decoding, Sample
 from dragoman.translation.search.phrasing import Phrasing
 from dragoman.translation.search.rules import Prefix, keeping
 from dragoman.translation.search.stream import Again, Stream, ToAnswer
-from dragoman.translation.translation import Translation, TranslationMaker, without_start
+from dragoman.translation.translation import (
+    Translation,
+    TranslationMaker,
+    beside_line,
+    to_line,
+    without_start,
+)
 
 if TYPE_CHECKING:
     from dragoman.translation.folder.shortlist import Shortlist
@@ -41,11 +47,7 @@ class AskedLine(NamedTuple):
 
     def own(self, hypothesis: Hypothesis) -> Hypothesis:
         """The hypothesis with the attention to the line alone, and to the end."""
-        reading = self.reading
-        if reading is None or not hypothesis.attention or len(reading.own) == len(reading.tokens):
-            return hypothesis
-        rows = tuple((*(row[place] for place in reading.own), row[-1]) for row in hypothesis.attention)
-        return replace(hypothesis, attention=rows)
+        return to_line(hypothesis, self.reading)
 
     def shown(self, hypothesis: Hypothesis) -> Hypothesis:
         """The same without its start."""
@@ -85,14 +87,14 @@ class Exchange:
     def requests(self, items: Sequence[LineItem]) -> Iterator[tuple[Request, ToAnswer[Translation]]]:
         """Yield the request for each line, and the function that makes its translation of the answer."""
         tokenizer, decoding = self.maker.tokenizer, self.maker.decoding
-        stripped = [line.strip() for line, _ in items]
+        stripped = [item.line.strip() for item in items]
         both = [self.maker.addressed(line) for line in stripped]
         reads = [one.text for one in both]
-        guidances = self._guidances(stripped, [prefix for _, prefix in items])
+        guidances = self._guidances(stripped, [item.prefix for item in items])
         encoded: list[Tokens] = [*tokenizer.encode_source(reads)]
         rows = zip(items, both, guidances, encoded, strict=True)
-        for (line, prefix), (read, start), guidance, tokens in rows:
-            guidance = guidance if tokens else None
+        for (line, prefix, context), (read, start), guidance, tokens in rows:
+            guidance = beside_line(guidance, context, decoding.formality) if tokens else None
             if guidance is not None and guidance.known is not None:
                 nothing = Request(source=(), how=self.how, max_tokens=1)
                 yield nothing, partial(self._remembered, line, guidance, guidance.known)
@@ -104,6 +106,7 @@ class Exchange:
                     part = read[begin : tokenizer.source_spans(read)[len(tokens) - 1][1]]
                     # If the memory has this part, its translation lacks the rest.
                     guidance = _unless_known(self._guidances([part.strip()], [""])[0])
+                    guidance = beside_line(guidance, context, decoding.formality)
             rules, beside = decoding.rules, None
             if tokens and (forced := (*start, *self._begin_of(prefix))):
                 rules = (Prefix(forced), *rules)

@@ -14,6 +14,7 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import closest, related, same, tags_by_code
 from dragoman.text.blank import is_blank
 from dragoman.text.detection import likeliest
+from dragoman.text.guidance import Context
 from dragoman.text.tokenizers.marks import mark
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 
@@ -24,7 +25,13 @@ Part = TypeVar("Part")
 Answer = TypeVar("Answer")
 Whole = TypeVar("Whole")
 
-LineItem = tuple[str, str]  # a line and its prefix
+
+class LineItem(NamedTuple):
+    """A line, how its translation begins, and what stands before it."""
+
+    line: str
+    prefix: str = ""
+    context: Context | None = None
 
 
 def check_lines(lines: object) -> None:
@@ -45,30 +52,52 @@ def checked_lines(lines: Iterable[str]) -> list[str]:
     return lines
 
 
-# Prefixes
+# Prefixes and contexts
+
+GivenContext = str | tuple[str, str] | None  # of one line: its source, or source and target
 
 
-def with_prefixes(
-    lines: Iterable[str | None], prefix: str | Iterable[str] | None
+def line_items(
+    lines: Iterable[str | None],
+    prefix: str | Iterable[str] | None,
+    context: str | Iterable[GivenContext] | None = None,
 ) -> Iterator[LineItem | None]:
-    """Yield (line, prefix) pairs, and None where `lines` does.
+    """Yield the lines with their prefixes and contexts, and None where `lines` does.
 
-    Raises DataError if the numbers of lines and prefixes differ.
+    Raises DataError if the numbers of lines and of prefixes or contexts differ.
     """
-    one = prefix is None or isinstance(prefix, str)
-    prefixes = repeat(prefix or "") if prefix is None or isinstance(prefix, str) else iter(prefix)
+    more = {
+        what: repeat(given) if given is None or isinstance(given, str) else iter(given)
+        for what, given in (("prefix", prefix), ("context", context))
+    }
     number = 0
     for line in lines:
         if line is None:
             yield None
             continue
         number += 1
-        own = next(prefixes, None)
-        if own is None:
-            raise DataError(f"line {number} has no prefix", hint="give one prefix per line; it may be empty")
-        yield line, own
-    if not one and next(prefixes, None) is not None:
-        raise DataError(f"more prefixes than the {number} lines", hint="give one prefix per line")
+        own = {what: next(given, more) for what, given in more.items()}
+        for what, one in own.items():
+            if one is more:
+                hint = f"give one {what} per line; it may be empty"
+                raise DataError(f"line {number} has no {what}", hint=hint)
+        yield LineItem(line, str(own["prefix"] or ""), given_context(own["context"]))
+    for what, given in more.items():
+        if not isinstance(given, repeat) and next(given, more) is not more:
+            names = "prefixes" if what == "prefix" else "contexts"
+            raise DataError(f"more {names} than the {number} lines", hint=f"give one {what} per line")
+
+
+def given_context(given: object) -> Context | None:
+    """The context that is given for a line. Raises TypeError for anything but text, or two texts."""
+    match given:
+        case None | "":
+            return None
+        case str(source) | (str(source),):
+            return Context(source.strip()) if source.strip() else None
+        case (str(source), str(target)):
+            return Context(source.strip(), target.strip()) if source.strip() else None
+    raise TypeError(f"a context is text, or a text and its translation, not {given!r}")
 
 
 def prefix_tokens(tokenizer: Tokenizer, prefix: str, *, banned: Collection[int] = ()) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from dragoman.text.checks.loops import is_invention, loops
 from dragoman.text.checks.placeholders import IN_ORDER, MEASURE, find_placeholders, has_language, mask
+from dragoman.text.guidance import Context
 from dragoman.text.spans import Link, Span
 from dragoman.text.tokenizers.reserved import pieces
 from dragoman.translation.memory.store import MemoryGuide
@@ -57,6 +58,7 @@ class Sentence:
     aligned: bool = False  # whether links are needed
     flags: tuple[str, ...] = ()  # how its placeholders are written: "c-format"
     strict: bool = False  # whether its text has placeholders, so that a lone % or brace may break it
+    context: Context | None = None  # what stands before it
 
     @property
     def names(self) -> list[str]:
@@ -83,7 +85,9 @@ class Translating(Protocol):
     aligning: Aligning | None
     memory: MemoryGuide | None
 
-    def translate(self, lines: list[str], decoding: Decoding | None, /) -> list[Translation]: ...
+    def translate(
+        self, lines: list[str], decoding: Decoding | None, /, *, context: list[Context | None] | None = None
+    ) -> list[Translation]: ...
 
 
 class Sentences:
@@ -141,7 +145,7 @@ class Sentences:
         """Translate the text between the placeholders part by part."""
         cut = [_parts(one) if one.kept else [] for one in sentences]
         asked = [
-            Sentence(body, flags=one.flags, strict=True)
+            Sentence(body, flags=one.flags, strict=True, context=one.context)
             for one, parts in zip(sentences, cut, strict=True)
             for number, part in enumerate(parts)
             if has_language(body := _body(part, number))
@@ -162,7 +166,8 @@ class Sentences:
             numbers = [n for n, one in enumerate(sentences) if (one.aligned or bool(one.kept)) == aligned]
             how = replace(decoding or self._decoding, alignment=aligned and self._aligns)
             lines = [sentences[n].text if remembered else _calm(sentences[n]) for n in numbers]
-            done = translator.translate(lines, how)
+            contexts = [sentences[n].context for n in numbers]
+            done = translator.translate(lines, how, context=contexts if any(contexts) else None)
             found.update(zip(numbers, done, strict=True))
         return [found[number] for number in range(len(sentences))]
 

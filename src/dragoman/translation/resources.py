@@ -67,6 +67,16 @@ def term_guide(
     return TermGuide(terms if isinstance(terms, TermList) else TermList.read(terms, *languages), mode, able)
 
 
+def check_beside(reads: Sequence[str], *, context: bool, formality: str | None) -> None:
+    """Raise ConfigError for a context or a formality that a model, which `reads` others, would not read."""
+    for name, given in (("context", context), ("formality", formality)):
+        if given and name not in reads:
+            raise ConfigError(
+                f"this model was not trained to read {name}",
+                hint=f"leave it out, or train a model with data.{name}",
+            )
+
+
 def check_inspection(
     decoding: Decoding, target: str | None, prefix: str, guides: Sequence[object], reverse: object
 ) -> None:

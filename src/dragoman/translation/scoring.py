@@ -6,10 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar, cast
 
 from dragoman.base.errors import DataError
-from dragoman.translation.lines import checked_lines
+from dragoman.text.guidance import Reading, reading
+from dragoman.translation.lines import LineItem, checked_lines
 from dragoman.translation.search.engine import Engine, Tokens
 from dragoman.translation.search.options import Beam
-from dragoman.translation.translation import Translation, TranslationMaker, without_start
+from dragoman.translation.translation import (
+    Translation,
+    TranslationMaker,
+    beside_line,
+    to_line,
+    without_start,
+)
 
 T = TypeVar("T")
 # Source times target tokens of a pair whose attention is held: about 95 bytes and two microseconds each.
@@ -38,7 +45,11 @@ def sides(
 
 
 def scored_pairs(
-    engine: Engine, maker: TranslationMaker, how: Beam, sources: Sequence[str], targets: Sequence[str]
+    engine: Engine,
+    maker: TranslationMaker,
+    how: Beam,
+    items: Sequence[LineItem],
+    targets: Sequence[str],
 ) -> list[Translation]:
     """Return a Translation for each source and target, as the model scores it.
 
@@ -46,15 +57,23 @@ def scored_pairs(
     attention to be held.
     """
     tokenizer, decoding = maker.tokenizer, maker.decoding
+    sources = [item.line for item in items]
     read = [maker.addressed(one.strip()) for one in sources]
     encoded = tokenizer.encode_source([one.text for one in read])
+    inputs = [
+        reading(tokenizer, one.text, tokens, guidance)
+        if (guidance := beside_line(None, item.context, decoding.formality))
+        else Reading(tokens, range(len(tokens)))
+        for item, one, tokens in zip(items, read, encoded, strict=True)
+    ]
     answered = tokenizer.encode_target([target.strip() for target in targets])
     answered = [[*one.start, *own] for one, own in zip(read, answered, strict=True)]
     if maker.attention is not None:
-        _check_size(sources, encoded, answered)
-    pairs = zip(encoded, answered, strict=True)
+        _check_size(sources, [one.tokens for one in inputs], answered)
+    pairs = zip([one.tokens for one in inputs], answered, strict=True)
     answers = engine.score(pairs, how, attention=maker.attention, batch_tokens=decoding.batch_tokens)
-    scored = zip(sources, read, encoded, _in_order(answers), targets, strict=True)
+    own = map(to_line, _in_order(answers), inputs)
+    scored = zip(sources, read, encoded, own, targets, strict=True)
     return [
         maker.translation(source, line, tokens, without_start(hypothesis, len(start), how), given=target)
         for source, (line, start), tokens, hypothesis, target in scored

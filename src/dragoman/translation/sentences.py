@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.placeholders import find_placeholders, has_language
+from dragoman.text.corpora.context import SENTENCES
+from dragoman.text.guidance import Context
 from dragoman.text.segmenter import LONGEST, Segmented, Splitting, may_split, segment_text, unbroken
 from dragoman.text.spans import Link, Span
 from dragoman.translation.lines import LineItem
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from dragoman.translation.protected import Sentence, Translated
 
 _WORD = re.compile(r"\S+")
-_NOTHING: LineItem = ("", "")  # in the place of a sentence that is translated with others like it
+_NOTHING = LineItem("")  # in the place of a sentence that is translated with others like it
 
 
 @dataclass
@@ -37,6 +39,7 @@ class LineCutter:
     memory: TranslationMemory | None
     split: bool
     protect: Callable[[Sequence[Sentence]], list[Translated]] | None
+    reads_context: bool = False  # whether the model reads the sentences before
     _waiting: list[Sentence] = field(default_factory=list)
     _answers: list[tuple[Sentence, Translated]] = field(default_factory=list)  # the oldest last
 
@@ -45,7 +48,7 @@ class LineCutter:
 
         A line that the memory has is not cut.
         """
-        line, prefix = item[0].strip(), item[1]
+        line, prefix = item.line.strip(), item.prefix
         protecting, prefixed = self.protect is not None, not is_blank(prefix)
         kept = [(one.start, one.end) for one in find_placeholders(line)] if protecting else []
         split = self.split and may_split(line)
@@ -64,8 +67,11 @@ class LineCutter:
         )
         items: list[LineItem] = []
         ways: list[str] = []
+        bodies: list[str] = []
         for piece, text in zip((one for one in parts.pieces if one.asked), parts.sentences, strict=True):
             own = tuple((a - piece.start, b - piece.start) for a, b in kept if piece.start <= a < piece.end)
+            context = extended(item.context, bodies) if self.reads_context else None
+            bodies.append(piece.body)
             if prefixed and not items:
                 own = ()
             elif prefixed and protecting and not has_language(piece.body, own):
@@ -75,10 +81,10 @@ class LineCutter:
             if own:
                 from dragoman.translation.protected import Sentence
 
-                self._waiting.append(Sentence(piece.body, own))
-            items.append(_NOTHING if own else (text, "" if items else prefix))
+                self._waiting.append(Sentence(piece.body, own, context=context))
+            items.append(_NOTHING if own else LineItem(text, "" if items else prefix, context))
             ways.append("protected" if own else "")
-        return items or [_NOTHING], partial(self._joined, item[0], parts, ways)
+        return items or [_NOTHING], partial(self._joined, item.line, parts, ways)
 
     def _remembers(self, line: str) -> bool:
         """Whether the memory has a translation of the line that can be used."""
@@ -176,6 +182,12 @@ class LineCutter:
         ours, theirs = sorted({link[:2] for link in links}), sorted({link[2:] for link in links})
         numbers = sorted((ours.index(link[:2]), theirs.index(link[2:])) for link in links)
         return Alignment(source, target, tuple(ours), tuple(theirs), tuple(numbers))
+
+
+def extended(context: Context | None, sentences: Sequence[str]) -> Context | None:
+    """The context of a line with the sentences before one of it, whose translations are not known."""
+    before = ([context.source] if context else []) + [*sentences[-SENTENCES:]]
+    return Context(" ".join(before), "" if sentences or not context else context.target) if before else None
 
 
 def _only(found: Sequence[Translation]) -> Translation:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dragoman.base.errors import ConfigError
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.omissions import lacks_most
-from dragoman.text.guidance import Match
+from dragoman.text.guidance import Context, Formality, Guidance, Match, Reading
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.lines import Addressed, Directions
 from dragoman.translation.search.alignment import Aligning, Alignment, alignment_of
@@ -158,6 +158,23 @@ class TranslationMaker:
     def _text(self, hypothesis: Hypothesis) -> str:
         # With byte fallback a translation can contain a line break. Keep it one line.
         return self.tokenizer.decode(hypothesis.tokens).replace("\r", " ").replace("\n", " ")
+
+
+def beside_line(
+    guidance: Guidance | None, context: Context | None, formality: Formality | None
+) -> Guidance | None:
+    """The guidance of a line with its context and formality."""
+    if context is None and formality is None:
+        return guidance
+    return replace(guidance or Guidance(), context=context, formality=formality)
+
+
+def to_line(hypothesis: Hypothesis, reading: Reading | None) -> Hypothesis:
+    """The hypothesis with the attention to the line alone, and to the end."""
+    if reading is None or not hypothesis.attention or len(reading.own) == len(reading.tokens):
+        return hypothesis
+    rows = tuple((*(row[place] for place in reading.own), row[-1]) for row in hypothesis.attention)
+    return replace(hypothesis, attention=rows)
 
 
 def without_start(hypothesis: Hypothesis, start: int, how: Beam | None = None) -> Hypothesis:

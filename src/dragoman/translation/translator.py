@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack, overload
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.machine import require_pytorch
-from dragoman.text.guidance import LEAST, Guide
+from dragoman.text.guidance import LEAST, Formality, Guide
 from dragoman.text.segmenter import segment_text
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.ensemble import check_members, engine_of_members
@@ -21,14 +21,18 @@ from dragoman.translation.exchange import Exchange, choosing
 from dragoman.translation.lines import (
     Addressed,
     Directions,
+    GivenContext,
+    LineItem,
     by_parts,
     check_lines,
     checked_lines,
+    given_context,
+    line_items,
     prefix_tokens,
-    with_prefixes,
 )
 from dragoman.translation.resources import (
     adapter_folders,
+    check_beside,
     check_inspection,
     check_memory,
     check_reverse,
@@ -98,7 +102,7 @@ class Translator:
         """`directions` are the pairs of languages that a model of several was trained on.
 
         Terms and memories are both *guides*. `reads` says which of them the model was trained
-        to read: "terms", "matches". `reverse` translates the other way and reranks the candidates.
+        to read: "terms", "matches", "context". `reverse` translates the other way and reranks the candidates.
         `using` chooses among the `adapters`.
 
         `load_bundle` returns the PyTorch model for `bundle` and `inspect`.
@@ -365,6 +369,7 @@ class Translator:
         decoding: Decoding | None = None,
         *,
         prefix: str | None = None,
+        context: str | None = None,
         **options: Unpack[DecodingOptions],
     ) -> Translation: ...
 
@@ -375,6 +380,7 @@ class Translator:
         decoding: Decoding | None = None,
         *,
         prefix: str | Iterable[str] | None = None,
+        context: str | Iterable[GivenContext] | None = None,
         **options: Unpack[DecodingOptions],
     ) -> list[Translation]: ...
 
@@ -384,6 +390,7 @@ class Translator:
         decoding: Decoding | None = None,
         *,
         prefix: str | Iterable[str] | None = None,
+        context: str | Iterable[GivenContext] | None = None,
         **options: Unpack[DecodingOptions],
     ) -> Translation | list[Translation]:
         """Return one Translation for each line, in order; of a single line, given as a string, its own.
@@ -398,11 +405,16 @@ class Translator:
         `prefix` is one text for all lines or one for each. Every translation begins with it. Its tokens
         are forced, so the last word may continue ("Ein" as "Eine"). Spaces around it are ignored.
 
-        Raises ConfigError for invalid options, DataError for a prefix that the tokenizer cannot spell.
+        `context` is what stands before the lines: one text for all, or one for each, which may be a pair of
+        the text and its translation. A model that was trained with context reads it, and the sentences of a
+        line before each sentence.
+
+        Raises ConfigError for invalid options, and for a context or a formality that the model does not
+        read; DataError for a prefix that the tokenizer cannot spell.
         """
         several = [lines] if isinstance(lines, str) else checked_lines(lines)
         window = max(len(several), 1)
-        found = list(self.stream(several, decoding, prefix=prefix, window=window, **options))
+        found = list(self.stream(several, decoding, prefix=prefix, context=context, window=window, **options))
         return found[0] if isinstance(lines, str) else found
 
     def stream(
@@ -411,6 +423,7 @@ class Translator:
         decoding: Decoding | None = None,
         *,
         prefix: str | Iterable[str] | None = None,
+        context: str | Iterable[GivenContext] | None = None,
         window: int = 4096,
         **options: Unpack[DecodingOptions],
     ) -> Iterator[Translation]:
@@ -443,13 +456,14 @@ class Translator:
         check_lines(lines)
         if type(window) is not int or window < 1:
             raise ConfigError(f"window = {window} cannot be used", hint="use at least 1")
-        items = with_prefixes(lines, prefix)
+        check_beside(self.reads, context=bool(context), formality=decoding.formality)
+        items = line_items(lines, prefix, context)
         split = decoding.split and decoding.attention is None
         if not (split or decoding.protects):
             return iter(exchange.stream(items, self.engine, window))
         memory = None if self.memory is None else self.memory.memory
         protect = partial(self._protected, asked) if decoding.protects else None
-        cutter = LineCutter(exchange.maker, memory, split, protect)
+        cutter = LineCutter(exchange.maker, memory, split, protect, reads_context="context" in self.reads)
         return by_parts(items, cutter.cut, lambda parts: exchange.stream(parts, self.engine, window))
 
     def _protected(self, decoding: Decoding, sentences: Sequence[Sentence]) -> list[Translated]:
@@ -465,17 +479,20 @@ class Translator:
         most: int = 8,
         source: str | None = None,
         to: str | None = None,
+        context: GivenContext = None,
     ) -> list[NextWord]:
         """Return the likeliest words after `prefix`, with which the translation begins; the best first.
 
         If the prefix ends with a space, a new word begins; otherwise its last word may continue. `source` and
-        `to` are as in `Decoding`. Raises ConfigError for `most` out of range, DataError for a prefix that the
-        tokenizer cannot spell.
+        `to` are as in `Decoding`, `context` as in `translate`. Raises ConfigError for `most` out of range,
+        DataError for a prefix that the tokenizer cannot spell.
         """
         from dragoman.translation.next_words import next_words
 
         source, to = self._directions.chosen(source, to)
-        request, _ = next(self._exchange(Decoding(source=source, to=to)).requests([(line, prefix)]))
+        check_beside(self.reads, context=bool(context), formality=None)
+        item = LineItem(line, prefix, given_context(context))
+        request, _ = next(self._exchange(Decoding(source=source, to=to)).requests([item]))
         return next_words(self.tokenizer, self.engine, request, prefix, most=most)
 
     def score(
@@ -487,6 +504,8 @@ class Translator:
         normalization: Normalization | None = None,
         source: str | None = None,
         to: str | None = None,
+        formality: Formality | None = None,
+        context: str | Iterable[GivenContext] | None = None,
         attention: str | None = None,
         alignment: bool = False,
         batch_tokens: int = 2048,
@@ -494,22 +513,25 @@ class Translator:
         """Score `targets` as translations of `sources`, line by line; their languages are as in `Decoding`.
 
         Without `targets`, `sources` are pairs (source, translation). The scores equal those that `translate`
-        gives to the same tokens. `attention` and `alignment` are as in `Decoding`. Raises DataError if the
-        numbers of sources and targets differ.
+        gives to the same tokens. `context` is as in `translate`, the others are as in `Decoding`. Raises
+        DataError if the numbers of sources and targets differ.
         """
         sources, targets = sides(sources, targets)
+        check_beside(self.reads, context=bool(context), formality=formality)
+        items = [one for one in line_items(sources, None, context) if one is not None]
         source, to = self._directions.chosen(source, to)
         decoding = Decoding(
             source=source,
             length_penalty=length_penalty,
             normalization=normalization,
             to=to,
+            formality=formality,
             batch_tokens=batch_tokens,
             attention=attention,
             alignment=alignment,
         )
         how, maker = decoding.beam_search(self.generation), self._maker(decoding)
-        return scored_pairs(self.engine, maker, how, sources, targets)
+        return scored_pairs(self.engine, maker, how, items, targets)
 
     def align(
         self,
@@ -576,6 +598,7 @@ class Translator:
         *,
         target: str | None = None,
         prefix: str = "",
+        context: str = "",
         name: str = "",
         intervention: None = None,
         **options: Unpack[DecodingOptions],
@@ -589,6 +612,7 @@ class Translator:
         *,
         target: str | None = None,
         prefix: str = "",
+        context: str = "",
         name: str = "",
         intervention: Intervention,
         **options: Unpack[DecodingOptions],
@@ -601,6 +625,7 @@ class Translator:
         *,
         target: str | None = None,
         prefix: str = "",
+        context: str = "",
         name: str = "",
         intervention: Intervention | None = None,
         **options: Unpack[DecodingOptions],
@@ -608,7 +633,8 @@ class Translator:
         """Return a Trace of one line: attention, the beam search and positions.
 
         The options are as in `translate` for one beam search. With `target` the trace describes that
-        translation, and no search runs. `name` is the name of the model in the trace. With an
+        translation, and no search runs. `context` is what stands before the line, for a model that reads it;
+        the trace has it behind the line. `name` is the name of the model in the trace. With an
         `intervention`, return a Contrast: the run without and with it, and the differences.
 
         Raises DataError for a line without tokens or with more than 512, ConfigError for a beam above 50, for
@@ -621,11 +647,13 @@ class Translator:
         decoding = Decoding.of(decoding, options)
         text, start = self.addressed(line.strip(), decoding.source, decoding.to)
         check_inspection(decoding, target, prefix, self.guides, self.reverse)
+        check_beside(self.reads, context=bool(context), formality=None)
         look = inspect if intervention is None else partial(contrast, intervention=intervention)
         return look(
             self.bundle,
             text,
             target=target,
+            context=context.strip(),
             start=start,
             beam=decoding.beam_search(self.generation),
             prefix=prefix_tokens(self.tokenizer, prefix, banned=self.generation.banned),

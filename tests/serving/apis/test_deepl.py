@@ -82,7 +82,8 @@ def test_splitting(server: Running, client: httpx.Client, value: Any, how: str) 
         ({"text": ["a"], "source_lang": "XX", **DE}, "not supported: XX"),
         ({"text": ["a"] * 51, **DE}, "at most 50"),
         ({"text": 5, **DE}, "text must be text"),
-        ({"text": ["a"], **DE, "formality": "more"}, "formality must be one of"),
+        ({"text": ["a"], **DE, "formality": "most"}, "formality must be one of"),
+        ({"text": ["a"], **DE, "formality": "more"}, "'formality' is not supported"),
         ({"text": ["a"], **DE, "tag_handling": "pdf"}, "'tag_handling' not supported"),
         ({"text": ["a"], **DE, "split_sentences": "2"}, "'split_sentences' not supported"),
         ({"text": ["a"], **DE, "split_sentences": []}, "'split_sentences' not supported"),
@@ -97,6 +98,20 @@ def test_what_is_refused(client: httpx.Client, body: dict[str, Any], phrase: str
 
     assert answer.status_code == 400
     assert phrase in answer.json()["message"]
+
+
+def test_context_and_formality(server: Running, client: httpx.Client) -> None:
+    """`more` and `less` are for models that have learnt them, here French."""
+    body = {"text": ["a"], "source_lang": "EN", "target_lang": "FR", "context": "A  dog.\nB"}
+    for value, expected in (("more", "formal"), ("prefer_less", "informal"), ("default", None)):
+        assert client.post("/v2/translate", json={**body, "formality": value}).status_code == 200
+        _, ask, _ = server.standin.asked[-1]
+        assert (ask.contexts, ask.formality) == (("A dog. B",), expected)
+    found = {
+        one["language"]: one["supports_formality"] for one in client.get("/v2/languages?type=target").json()
+    }
+    assert found["FR"]
+    assert not found["DE"]
 
 
 def test_options_without_effect_are_taken(client: httpx.Client) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.text import toy
-from dragoman.text.guidance import marks_of, synthetic_mark
+from dragoman.text.guidance import marks_of
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.processes.distributed import World
 from dragoman.training.runs.folder import RunFolder
@@ -191,8 +191,9 @@ def test_sources_of_a_tagged_text_begin_with_a_mark_in_every_epoch(
     text = write_text(tmp_path)
     plain, _ = of_recipe(text, tmp_path / "plain", *options)
     ready, messages = of_recipe(text, tmp_path / "run", TAGGED, *options)
-    mark = synthetic_mark(ready.tokenizer)
-    assert mark is not None
+    marks = marks_of(ready.tokenizer)
+    assert marks is not None
+    mark = marks.synthetic
 
     for epoch in range(3):
         rows, without = sources_of(ready, epoch), sources_of(plain, epoch)
@@ -206,10 +207,10 @@ def test_sources_of_a_tagged_text_begin_with_a_mark_in_every_epoch(
 
 def test_the_mark_is_that_of_no_text(tmp_path: Path) -> None:
     ready, _ = of_recipe(write_text(tmp_path), tmp_path / "run", TAGGED)
-    mark, marks = synthetic_mark(ready.tokenizer), marks_of(ready.tokenizer)
-    assert mark is not None
+    marks = marks_of(ready.tokenizer)
     assert marks is not None
-    assert mark not in marks  # those of terms and matches
+    mark = marks.synthetic
+    assert len(set(marks)) == len(marks)
     (piece,) = ready.tokenizer.vocabularies[0].pieces([mark])
     everything = "".join(chr(code) for code in range(0x20, 0x11000) if not 0xD800 <= code < 0xE000)
 

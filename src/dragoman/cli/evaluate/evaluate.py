@@ -11,6 +11,7 @@ from dragoman.base.errors import ConfigError, DataError, QualityError
 from dragoman.base.languages import closest
 from dragoman.base.tables import count
 from dragoman.cli.evaluate import score as scoring
+from dragoman.cli.evaluate.contrast import evaluate_contrast
 from dragoman.cli.evaluate.directions import evaluate_directions
 from dragoman.cli.input import keep_apart
 from dragoman.cli.models import (
@@ -63,8 +64,8 @@ def evaluate(
     decoding: Annotated[
         Decoding,
         Flags(
-            *("beam", "length_penalty", "stop", "shortlist", "source", "to", "quality", "mbr", "candidates"),
-            "batch_tokens",
+            *("beam", "length_penalty", "stop", "shortlist", "source", "to", "formality", "quality", "mbr"),
+            *("candidates", "batch_tokens"),
             section="Search",
         ),
     ],
@@ -92,6 +93,23 @@ def evaluate(
         bool, Flag("Also measure the risk of the translations: calibration, and planted errors found.")
     ] = False,
     risk_chart: Annotated[Path | None, Flag("With --risk: write the reliability curve as SVG.")] = None,
+    in_context: Annotated[
+        bool, Flag("Read each line with those before it, as data.context does in training.")
+    ] = False,
+    consistency: Annotated[
+        bool,
+        Flag("Also measure whether the text has one form of address, and one translation for each term."),
+    ] = False,
+    contrast: Annotated[
+        Path | None,
+        Flag(
+            "Instead of test text: say how often the model prefers right translations to wrong ones. A "
+            ".jsonl of source, right, wrong and context, or a file of ContraPro (.json) or MuST-SHE (.tsv)."
+        ),
+    ] = None,
+    documents: Annotated[
+        Path | None, Flag("With --contrast: the folder of the documents of ContraPro, for context.")
+    ] = None,
     min_bleu: Annotated[float | None, Flag("Exit with 5 if BLEU is below X.")] = None,
     recipe: Recipe = None,
     data: Data = None,
@@ -108,10 +126,14 @@ def evaluate(
       dragoman evaluate runs/en-de-1 runs/en-de-2 test.en test.de --against runs/en-de-1
       dragoman evaluate runs/en-de test.en test.de --dtype bfloat16,int8
       dragoman evaluate runs/en-de test.en test.de --adapter runs/help --against runs/en-de
+      dragoman evaluate runs/en-de --contrast pronouns.jsonl
       dragoman evaluate runs/multi30k --recipe recipes/multi30k-en-de.toml --data ~/corpora
     """
     from dragoman.base.files import write_whole
+    from dragoman.evaluation.consistency import consistency as measured_consistency
+    from dragoman.evaluation.consistency import to_text as consistency_text
     from dragoman.evaluation.evaluate import evaluate as evaluated
+    from dragoman.text.corpora.context import with_context
     from dragoman.text.corpora.corpus import open_corpus
     from dragoman.text.corpora.lines import read_lines
     from dragoman.training.processes.distributed import joined
@@ -126,6 +148,12 @@ def evaluate(
     dtypes = _dtypes(dtype, alone=against is not None)
     models, text = models_and_text(model, text)
     loading.check(models)
+    if contrast is not None:
+        if text:
+            raise ConfigError(f"--contrast together with {text[0]}", hint="leave out one of them")
+        translator = guides.guide(replace(loading, dtype=_dtypes(dtype, alone=True)[0]).load(models), None)
+        evaluate_contrast(translator, contrast, documents, decoding, as_json=as_json, quiet=quiet)
+        return
     if not text and (several := _recipe_of_several(recipe)) is not None:
         for flag, given in (("--against", against), ("--output", output), ("--risk", risk or None)):
             if given is not None:
@@ -156,7 +184,9 @@ def evaluate(
         _check_risk(models, about, decoding.to, dtypes, adapter)
     keep_freed_memory()
     keep_few_products()
-    pairs = [(line.source, line.target) for line in corpus]
+    lines = [*with_context(corpus)]
+    pairs = [(line.source, line.target) for line, _ in lines]
+    contexts = [context.source for _, context in lines] if in_context else None
     if other is not None and len(other) != len(pairs):
         raise DataError(
             f"{against}: {count(len(other), 'line')}, but {names[-1]}: {count(len(pairs), 'line')}",
@@ -169,7 +199,7 @@ def evaluate(
 
         def translated(translator: Translator, what: str) -> Evaluation:
             with waiting(f"{what}: {len(pairs):,} sentences", shown=world.leads and not quiet):
-                return evaluated(translator, pairs, decoding, world=world)
+                return evaluated(translator, pairs, decoding, world=world, context=contexts)
 
         for each in dtypes:  # the last is the requested one
             loaded = replace(loading, dtype=each).load(models)
@@ -214,6 +244,11 @@ def evaluate(
         warn(f"{evaluation.truncated:,} of {len(pairs):,} translations are cut short")
     for line in leaked:
         warn(line)
+    alike = None
+    if consistency:
+        terms = [one.terms for one in translator.terms]
+        sources, texts = [source for source, _ in pairs], evaluation.hypotheses
+        alike = measured_consistency(sources, texts, evaluation.target_language, terms)
     size = decoding.beam_search(translator.generation).size
     if as_json:
         table = {
@@ -230,6 +265,7 @@ def evaluate(
             **({"dtype": types[str(each)]["dtype"], "types": [*types.values()]} if dtype else {}),
             **scoring.to_table(results),
             **({"risk": report.to_table()} if report else {}),
+            **({"consistency": alike} if alike else {}),
         }
         print(to_json(table))
     else:
@@ -240,6 +276,8 @@ def evaluate(
         print(scoring.to_text(results))
         if report:
             print(f"\n{report.to_text()}")
+        if alike:
+            print(f"\n{consistency_text(alike)}")
     _check_least(whole, scoring.bleu_of(results, name), min_bleu)
 
 

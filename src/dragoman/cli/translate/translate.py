@@ -50,8 +50,8 @@ _INSTEAD = {
     DOCUMENTS: "leave it out, or translate line by line with --format lines",
 }
 SEARCH = Flags(
-    *("beam", "length_penalty", "stop", "shortlist", "source", "to", "quality", "mbr", "candidates"),
-    *("minimum_length", "no_repeat_ngram", "max_extra_tokens", "batch_tokens"),
+    *("beam", "length_penalty", "stop", "shortlist", "source", "to", "formality", "quality", "mbr"),
+    *("candidates", "minimum_length", "no_repeat_ngram", "max_extra_tokens", "batch_tokens"),
     section="Search",
 )
 _RISK = (
@@ -66,7 +66,14 @@ Plain = Annotated[
     ),
 ]
 Sentences = Annotated[bool, Flag("Split lines into sentences. This is the default.", section="Lines of text")]
-FILE_OPTIONS = ("adapter", "memory", "prefix_file", "reverse", "terms")  # their files are read
+FILE_OPTIONS = (
+    "adapter",
+    "context_file",
+    "memory",
+    "prefix_file",
+    "reverse",
+    "terms",
+)  # read
 
 
 def translate(
@@ -122,6 +129,17 @@ def translate(
     prefix: Annotated[str | None, Flag("Begin every translation with this text.", section=_PRINTED)] = None,
     prefix_file: Annotated[
         Path | None, Flag("One prefix per line of the text; lines may be blank.", section=_PRINTED)
+    ] = None,
+    in_context: Annotated[
+        bool,
+        Flag(
+            "Read with each line the lines before it, up to the last blank one. For models trained with "
+            "data.context; they read the context in documents anyway.",
+            section=_PRINTED,
+        ),
+    ] = False,
+    context_file: Annotated[
+        Path | None, Flag("One context per line of the text; lines may be blank.", section=_PRINTED)
     ] = None,
     scores: Annotated[
         bool, Flag("Put the score and a tab before each translation.", section=_PRINTED)
@@ -211,8 +229,10 @@ def translate(
             )
         return
     _check_lines(names, output, prefix, prefix_file)
+    if in_context and context_file is not None:
+        raise ConfigError("--in-context together with --context-file", hint="leave out one of them")
     folders = files_of_models([*models, guides.reverse, loading.adapter])
-    keep_apart(output, [*names, prefix_file, guides.terms, guides.memory, *folders])
+    keep_apart(output, [*names, prefix_file, context_file, guides.terms, guides.memory, *folders])
     if decoding.attention is not None and not (jsonl or decoding.alignment):
         raise ConfigError("--attention without --jsonl", hint="add --jsonl: attention has no place in text")
     if decoding.risk and not (jsonl or protect):
@@ -231,7 +251,7 @@ def translate(
         if typed and not quiet and sys.stderr.isatty():
             languages = " to ".join(translator.pair(decoding))
             print(f"{languages}: type a sentence and press Enter; Ctrl-D ends", file=sys.stderr)
-        lines = Input(names, skipped=writer.written.lines)
+        lines = Input(names, skipped=writer.written.lines, in_context=in_context)
         if lines.skipped:
             tell(f"{output}: resuming after line {lines.skipped:,}", quiet=quiet)
         if protect:
@@ -243,6 +263,11 @@ def translate(
                 prefix=prefix
                 if prefix_file is None
                 else islice(read_lines(prefix_file), lines.skipped, None),
+                context=lines.contexts()
+                if in_context
+                else islice(read_lines(context_file), lines.skipped, None)
+                if context_file is not None
+                else None,
                 window=1 if typed else 4096,
             )
         one_line = scored_line if scores else text_line

@@ -110,6 +110,8 @@ class _Message:
         flags = entry.flags
         formats = tuple(flag for flag in flags if flag.endswith("-format"))
         note = "\n".join(one.text[2:].strip() for one in entry.comments if one.text.startswith("#."))
+        places = [one.text[2:].split() for one in entry.comments if one.text.startswith("#:")]
+        place = next((names[0].partition(":")[0] for names in places if names), "")
         found = Status.DRAFT if "fuzzy" in flags else Status.DONE
         segments = []
         for number, value in enumerate(values):
@@ -123,6 +125,7 @@ class _Message:
                 context=entry.context.value if entry.context else "",
                 note=note,
                 flags=formats,
+                place=place,
             )
             segments.append(segment)
         return segments

@@ -67,7 +67,9 @@ class TableDocument:
                 there = None if target is None else translation_of(content, _content(value(row[target])))
                 state = Status.DONE if there else Status.MISSING
                 context = "" if key is None else value(row[key])
-                self.segments.append(Segment(content, where, there, state, context=context))
+                # The head of a column is to a cell what the note of a developer is to a message.
+                head = value(table.rows[0][source]).strip() if first else ""
+                self.segments.append(Segment(content, where, there, state, context=context, note=head))
                 self._cells.append((row[source if target is None else target], row[source]))
 
     def render(self, results: list[Result | None]) -> bytes:

@@ -14,6 +14,7 @@ from dragoman.serving.http.fields import Fields, Upload, choice, enum, file, fla
 from dragoman.serving.http.jobs import FileJob
 from dragoman.serving.http.usage import SPANS
 from dragoman.serving.service.ask import Ask
+from dragoman.text.guidance import Formality
 from dragoman.text.segmenter import Splitting
 from dragoman.translation.search.options import Quality
 
@@ -26,7 +27,8 @@ _SPLITTING: dict[str, Splitting] = {
     "false": "one",
     "true": "split",  # of clients that send a truth value
 }
-_FORMALITIES = ("default", "prefer_more", "prefer_less")
+_FORMALITY: dict[str, Formality] = {"more": "formal", "less": "informal"}
+_FORMALITIES = ("default", "more", "less", "prefer_more", "prefer_less")
 _MODEL_TYPES: dict[str, Quality | None] = {
     "quality_optimized": None,
     "prefer_quality_optimized": None,
@@ -49,6 +51,7 @@ async def translate(call: Call) -> Plain:
         ignored_tags=frozenset(call["ignore_tags"]),
         sentences=_SPLITTING[call["split_sentences"]],
         quality=_MODEL_TYPES.get(model_type),
+        contexts=(" ".join(call["context"].split()),) if call["context"] else (),
     )
     if call["split_sentences"] == "nonewlines" and ask.markup == "text":
         texts = [" ".join(text.splitlines()) for text in texts]
@@ -68,7 +71,10 @@ async def languages(call: Call) -> Plain:
     for one in pairs.targets:
         code = one.replace("_", "-").upper()
         targets |= _REGIONS.get(code, {code: language_name(one)})
-    return [{"language": code, "name": name, "supports_formality": False} for code, name in targets.items()]
+    formal = {code: any(one.addresses(code) for one in call.service.models) for code in targets}
+    return [
+        {"language": code, "name": name, "supports_formality": formal[code]} for code, name in targets.items()
+    ]
 
 
 async def usage(call: Call) -> Plain:
@@ -125,7 +131,16 @@ def _job(call: Call) -> FileJob:
 
 
 def _ask(call: Call) -> Ask:
-    return Ask(source=call["source_lang"] or None, target=call["target_lang"], terms=call["glossary_id"])
+    target, wanted = call["target_lang"], call["formality"]
+    # "more" and "less" are refused where there is no formality, "prefer_more" and "prefer_less" ignored.
+    if wanted in ("more", "less") and not any(one.addresses(target) for one in call.service.models):
+        raise Refusal(400, "'formality' is not supported for given 'target_lang'.", field="formality")
+    return Ask(
+        source=call["source_lang"] or None,
+        target=target,
+        terms=call["glossary_id"],
+        formality=_FORMALITY.get(wanted.removeprefix("prefer_")),
+    )
 
 
 def _code(language: str) -> str:
@@ -137,7 +152,7 @@ _UNSUPPORTED = "Value for '{name}' not supported: {choices}"
 _ASKED: Fields = {
     "source_lang": text(),
     "target_lang": text(required=True),
-    "formality": choice(_FORMALITIES, "default"),  # without an effect, but checked
+    "formality": choice(_FORMALITIES, "default"),
     "glossary_id": text(),
 }
 _TYPE = {"type": choice(("source", "target"), "source")}
@@ -170,8 +185,8 @@ ENDPOINTS = (
             "tag_handling": choice(("xml", "html", ""), message=_UNSUPPORTED),
             "ignore_tags": words(),
             "model_type": choice(_MODEL_TYPES, message=_UNSUPPORTED),
+            "context": text("What stands before the texts. For models that were trained to read it."),
             # Without an effect, but checked.
-            "context": text(),
             "preserve_formatting": flag(default=False, loose=True),
             "outline_detection": flag(default=False, loose=True),
             "show_billed_characters": flag(default=False, loose=True),

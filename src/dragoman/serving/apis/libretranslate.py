@@ -24,7 +24,9 @@ _FRONTEND_SECONDS = 1  # that its page waits after a key before it sends a reque
 async def translate(call: Call) -> Plain:
     texts, wanted = call["q"], call["alternatives"]
     _check_size(call, texts)
-    ask = replace(_ask(call), markup=call["format"], n_best=wanted + 1)
+    context = " ".join(call["context"].split())
+    contexts = (context,) if context else ()
+    ask = replace(_ask(call), markup=call["format"], n_best=wanted + 1, contexts=contexts)
     answers = await call.translate(texts, ask)
     columns: dict[str, list[Any]] = {"translatedText": [one.text for one in answers]}
     if wanted:
@@ -129,6 +131,7 @@ ENDPOINTS = (
             **_PAIR,
             "alternatives": whole(0, least=0, most=lambda limits: limits.alternatives),
             "format": choice(("text", "html"), "text", message="{value} format is not supported"),
+            "context": text("What stands before the texts. LibreTranslate has no such field.", default=""),
         },
         bodies=("json", "form"),
         returns={

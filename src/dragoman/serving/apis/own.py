@@ -32,7 +32,7 @@ from dragoman.serving.http.fields import (
 )
 from dragoman.serving.service.ask import Answer, Ask, Markup, Want
 from dragoman.serving.service.models import ServedModel
-from dragoman.text.guidance import Match
+from dragoman.text.guidance import Formality, Match
 from dragoman.text.segmenter import Splitting
 from dragoman.translation.search.options import Decoding
 from dragoman.translation.translation import Translation
@@ -81,6 +81,8 @@ def _ask(call: Call) -> Ask:
         length_penalty=options["length_penalty"],
         n_best=options["n_best"],
         quality=None if options["quality"] == "normal" else options["quality"],
+        contexts=(" ".join(options["context"].split()),) if options["context"] else (),
+        formality=options["formality"],
         prefix=options["prefix"],
         adapter=options["adapter"],
         terms=options["terms"],
@@ -182,6 +184,8 @@ _OPTIONS: Fields = {
     "length_penalty": _searching("length_penalty", 10),
     "n_best": _searching("n_best", lambda limits: limits.alternatives + 1),
     "quality": _searching("quality", 0),
+    "context": text("What stands before the texts. For models that were trained to read it.", default=""),
+    "formality": choice(get_args(Formality)),
     "prefix": text("For one text: its translation begins so.", default=""),
     "terms": text(),
     "adapter": text(),

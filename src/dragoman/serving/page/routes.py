@@ -34,6 +34,7 @@ from dragoman.serving.http.fields import (
 from dragoman.serving.page.words import sentence_table
 from dragoman.serving.service.ask import Answer, Ask
 from dragoman.serving.service.inspection import BEAM, Question
+from dragoman.text.corpora.context import SENTENCES
 from dragoman.text.guidance import Match
 from dragoman.text.segmenter import segment_text
 
@@ -70,7 +71,10 @@ async def _words(call: Call) -> Plain:
     ask = replace(ask, source=pair.source, wants=frozenset(("tokens", "alignment")))
     parts = await asyncio.to_thread(segment_text, text, pair.source, pair.target)
     prefixes = {one["source"]: one["prefix"] for one in call["choices"]}
-    tables = await _tables(call, parts.sentences, ask, prefixes)
+    sentences = parts.sentences
+    reads = any("context" in one.translator.reads for one in call.service.models)
+    before = [" ".join(sentences[max(0, n - SENTENCES) : n]) if reads else "" for n in range(len(sentences))]
+    tables = await _tables(call, [*zip(sentences, before, strict=True)], ask, prefixes)
     new, spans = parts.joined(table["text"] for table in tables)
     shown = [
         {**table, "source_at": piece.start, "target_at": start}
@@ -80,25 +84,30 @@ async def _words(call: Call) -> Plain:
 
 
 async def _tables(
-    call: Call, sentences: Sequence[str], ask: Ask, prefixes: Mapping[str, str]
+    call: Call, sentences: Sequence[tuple[str, str]], ask: Ask, prefixes: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """The table of each sentence. Sentences without a prefix are translated together."""
-    chosen = {sentence: prefixes[sentence] for sentence in sentences if prefixes.get(sentence)}
+    """The table of each sentence with its context. Sentences without a prefix are translated together."""
+    chosen = {one: prefixes[one[0]] for one in sentences if prefixes.get(one[0])}
     free = [one for one in dict.fromkeys(sentences) if one not in chosen]
     most = call.service.limits.texts
-    with call.using(sum(map(len, {*free, *chosen}))):  # all or nothing
+    with call.using(sum(len(text) for text, _ in {*free, *chosen})):  # all or nothing
         try:
             async with asyncio.TaskGroup() as group:
                 portions = [free[at : at + most] for at in range(0, len(free), most)]
-                tasks = [group.create_task(_translate(call, portion, ask)) for portion in portions]
-                for one, prefix in chosen.items():
-                    tasks.append(group.create_task(_begun(call, one, replace(ask, prefix=prefix))))
+                tasks = [
+                    group.create_task(_translate(call, [*texts], replace(ask, contexts=contexts)))
+                    for texts, contexts in (zip(*portion, strict=True) for portion in portions)
+                ]
+                for (text, context), prefix in chosen.items():
+                    own = replace(ask, prefix=prefix, contexts=(context,))
+                    tasks.append(group.create_task(_begun(call, text, own)))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
     answers = chain.from_iterable(task.result() for task in tasks)
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[tuple[str, str], dict[str, Any]] = {}
     for one, answer in zip([*free, *chosen], answers, strict=True):
-        found[one] = sentence_table(one, answer.text, answer.translation, answer.match)
+        table = sentence_table(one[0], answer.text, answer.translation, answer.match)
+        found[one] = table | {"context": one[1]}
     return [found[one] for one in sentences]
 
 
@@ -202,7 +211,7 @@ def _one_sentence(call: Call) -> tuple[str, Ask]:
         raise Refusal(400, "Invalid request: give one sentence without line breaks", field="text")
     if ask.source is None:
         raise Refusal(400, "Invalid request: missing source parameter", field="source")
-    return text, replace(ask, prefix=prefix)
+    return text, replace(ask, prefix=prefix, contexts=(call["context"],) if call["context"] else ())
 
 
 def _pair(call: Call, ask: Ask) -> tuple[str, str]:
@@ -230,6 +239,7 @@ _SENTENCE: Fields = {
     "source": text(required=True),
     **_OPTIONS,
     "prefix": text(default=""),
+    "context": text("The sentences before it.", default=""),
 }
 _BEGINNING: Fields = {"source": text(required=True), "prefix": text(required=True)}
 _WHOLE: Fields = {
@@ -240,6 +250,7 @@ _WHOLE: Fields = {
 }
 _SHOWN = {
     "source": str,
+    "context": str,
     "text": str,
     "source_at": int,
     "target_at": int,

@@ -9,7 +9,7 @@ from dragoman.text.segmenter import Splitting
 from dragoman.translation.search.options import Quality
 
 if TYPE_CHECKING:
-    from dragoman.text.guidance import Match
+    from dragoman.text.guidance import Formality, Match
     from dragoman.translation.translation import Translation
 
 Markup = Literal["text", "html", "xml"]
@@ -30,6 +30,8 @@ class Ask:
     length_penalty: float | None = None
     n_best: int = 1  # the translation, and its alternatives
     quality: Quality | None = None
+    contexts: tuple[str, ...] = ()  # what stands before the texts: one for all, or one for each
+    formality: Formality | None = None  # used where the model has learnt it
     prefix: str = ""  # the beginning of the translation; for one text without markup
     adapter: str | None = None  # the name of one that was loaded
     terms: str | None = None  # the name of a list that was loaded

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError
+from dragoman.base.languages import base
 from dragoman.serving.service.languages import Leg
 from dragoman.serving.service.shared_engine import SharedEngine
+from dragoman.text.formality import LANGUAGES
 from dragoman.translation.folder.config import WEIGHTS
 from dragoman.translation.folder.digest import digest_of
 from dragoman.translation.lines import Directions
@@ -71,6 +73,10 @@ class ServedModel:
     def tags(self, pair: tuple[str, str]) -> tuple[str, str]:
         """The options `source` and `to` of a pair: its languages as the model writes them."""
         return self._directions.tags[pair[0]], self._directions.tags[pair[1]]
+
+    def addresses(self, target: str) -> bool:
+        """Whether it has learnt to address the reader of this language formally and informally."""
+        return "formality" in self.translator.reads and base(target) in LANGUAGES
 
     def variant(
         self, adapter: str | None, terms: str | None, memory: TranslationMemory | None = None

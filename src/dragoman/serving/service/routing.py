@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from dragoman.base.languages import canonical
@@ -27,6 +27,7 @@ from dragoman.serving.service.turns import Turns
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.omissions import lacks_most
 from dragoman.text.checks.placeholders import find_placeholders
+from dragoman.text.corpora.context import SENTENCES
 from dragoman.text.segmenter import Segmented, segment_text
 from dragoman.translation.search.options import Decoding
 
@@ -55,6 +56,7 @@ class WorkKey(NamedTuple):
     markup: str
     ignored: frozenset[str]
     prefix: str
+    context: str  # empty for a model that does not read it
     text: str
 
 
@@ -73,6 +75,7 @@ class _Plan:
     route: Route
     confidence: float | None
     parts: Segmented | None  # of a text without markup
+    context: str = ""  # what stands before the text
 
     @property
     def asked(self) -> Sequence[str]:
@@ -80,6 +83,17 @@ class _Plan:
         if self.parts is not None:
             return self.parts.sentences
         return () if is_blank(self.text) else (self.text,)
+
+    @property
+    def contexts(self) -> list[str]:
+        """What stands before each of them, for a text without markup."""
+        if self.parts is None:
+            return [""] * len(self.asked)
+        before = self.asked
+        return [
+            " ".join(filter(None, (self.context, *before[max(0, number - SENTENCES) : number])))
+            for number in range(len(before))
+        ]
 
     def answer(self, text: str, **more: Any) -> Answer:
         """The answer with a translation, or with the text itself; `more` are other fields of it."""
@@ -117,7 +131,11 @@ class Router:
     async def answers(self, texts: Sequence[str], ask: Ask, place: QueuePlace) -> list[Answer]:
         """Return an answer for each text, in order."""
         loop = asyncio.get_running_loop()
-        plans = await loop.run_in_executor(self._preparing, lambda: [self._plan(text, ask) for text in texts])
+        contexts = ask.contexts if len(ask.contexts) == len(texts) else (ask.contexts or ("",)) * len(texts)
+        plans = await loop.run_in_executor(
+            self._preparing,
+            lambda: [self._plan(*both, ask) for both in zip(texts, contexts, strict=True)],
+        )
         by_route: dict[Route, list[int]] = {}
         for number, plan in enumerate(plans):
             by_route.setdefault(plan.route, []).append(number)
@@ -128,11 +146,12 @@ class Router:
                 found |= {number: plan.answer(plan.text) for number, plan in own.items()}
                 continue
             asked = [text for plan in own.values() for text in plan.asked]
+            before = [context for plan in own.values() for context in plan.contexts]
             if ask.markup == "text":
                 pieces = [one for plan in own.values() if plan.parts for one in plan.parts.pieces]
                 self._counting.count("sentences", len(asked))
                 self._counting.count("remembered", sum(one.match is not None for one in pieces))
-            values, cached = await self._through(route, asked, ask, place)
+            values, cached = await self._through(route, asked, before, ask, place)
             left = iter(values)
             for number, plan in own.items():
                 mine = [next(left) for _ in plan.asked]
@@ -146,9 +165,10 @@ class Router:
             return []
         model = self._models[route.models[0]]
         source, to = model.tags((route.source, route.target))
-        how = _decoding(source=source, to=to, n_best=most)
-        key = _key(model, ask, how, None, ask.prefix)._replace(text=text)
         translator = model.variant(ask.adapter, ask.terms)
+        context = "".join(ask.contexts[:1]) if "context" in translator.reads else ""
+        how = _decoding(source=source, to=to, n_best=most)
+        key = _key(model, ask, how, None, ask.prefix)._replace(text=text, context=context)
         (found,), _ = await self._words.get([key], partial(_next_words, translator), place)
         return list(found)
 
@@ -176,7 +196,7 @@ class Router:
             how = decoding_of(replace(ask, markup="xml"), model.tags(pair), self._limits, last=True)
             yield model.variant(ask.adapter, ask.terms, memory), how
 
-    def _plan(self, text: str, ask: Ask) -> _Plan:
+    def _plan(self, text: str, context: str, ask: Ask) -> _Plan:
         source, confidence = ask.source, None
         if source is None or source.strip().lower() == "auto":
             guess = self.detect(text, ask)
@@ -192,20 +212,25 @@ class Router:
             parts = segment_text(
                 text, *ends, how=ask.sentences, kept=kept, known=known, copying=not ask.prefix
             )
-        return _Plan(text, route, confidence, parts)
+        return _Plan(text, route, confidence, parts, context)
 
     def _memory(self, route: Route, ask: Ask) -> TranslationMemory | None:
         return self._memories.of((route.source, route.target)) if ask.memory else None
 
     async def _through(
-        self, route: Route, texts: Sequence[str], ask: Ask, place: QueuePlace
+        self, route: Route, texts: Sequence[str], contexts: Sequence[str], ask: Ask, place: QueuePlace
     ) -> tuple[list[Translation | Marked], bool]:
-        """Return the translation of each text by the last model of a route, and whether the cache had all."""
+        """Return the translation of each text by the last model of a route, and whether the cache had all.
+
+        The first model reads the contexts, if it was trained to.
+        """
         values: list[Translation | Marked] = []
         all_cached = True
         for step, (name, pair) in enumerate(zip(route.models, pairwise(route.languages), strict=True)):
             model, last = self._models[name], step == len(route.models) - 1
             how = decoding_of(ask, model.tags(pair), self._limits, last=last)
+            if ask.formality and last and model.addresses(pair[1]):
+                how = replace(how, formality=ask.formality)
             memory = None if route.pivots else self._memory(route, ask)
             translator = model.variant(ask.adapter, ask.terms)
             if memory is not None and (ask.markup != "text" or "matches" in translator.reads):
@@ -214,7 +239,8 @@ class Router:
             else:
                 changes = None
             key = _key(model, ask, how, changes, ask.prefix if last else "")
-            keys = [key._replace(text=text) for text in texts]
+            read = contexts if not step and "context" in translator.reads else repeat("")
+            keys = [key._replace(text=text, context=one) for text, one in zip(texts, read, strict=False)]
             values, cached = await self._translations.get(keys, partial(_translated, translator), place)
             all_cached = all_cached and cached
             texts = [one.text for one in values]
@@ -243,7 +269,7 @@ def decoding_of(ask: Ask, tags: tuple[str, str], limits: Limits, *, last: bool) 
 
 
 def _key(model: ServedModel, ask: Ask, how: Decoding, changes: int | None, prefix: str) -> WorkKey:
-    """The key without the text."""
+    """The key without the text and its context."""
     return WorkKey(
         model.name,
         model.digest,
@@ -254,7 +280,8 @@ def _key(model: ServedModel, ask: Ask, how: Decoding, changes: int | None, prefi
         ask.markup,
         ask.ignored_tags if ask.markup != "text" else frozenset(),
         prefix,
-        "",
+        context="",
+        text="",
     )
 
 
@@ -263,7 +290,10 @@ def _translated(translator: Translator, keys: Sequence[WorkKey]) -> Iterable[Tra
     first = keys[0]
     texts = [key.text for key in keys]
     if first.markup == "text":
-        return translator.stream(texts, first.how, prefix=first.prefix or None, window=_WINDOW)
+        context = [key.context for key in keys] if "context" in translator.reads else None
+        return translator.stream(
+            texts, first.how, prefix=first.prefix or None, context=context, window=_WINDOW
+        )
     markup = _MARKED[first.markup == "xml"]
     return translate_markup(translator, texts, markup, first.ignored, first.how)
 
@@ -271,9 +301,15 @@ def _translated(translator: Translator, keys: Sequence[WorkKey]) -> Iterable[Tra
 def _next_words(translator: Translator, keys: Sequence[WorkKey]) -> Iterable[tuple[NextWord, ...]]:
     for one in keys:
         how = one.how
-        yield tuple(
-            translator.next_words(one.text, one.prefix, most=how.n_best, source=how.source, to=how.to)
+        found = translator.next_words(
+            one.text,
+            one.prefix,
+            most=how.n_best,
+            source=how.source,
+            to=how.to,
+            context=one.context or None,
         )
+        yield tuple(found)
 
 
 def _answer(plan: _Plan, values: Sequence[Translation | Marked], n_best: int, *, cached: bool) -> Answer:

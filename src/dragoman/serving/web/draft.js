@@ -72,6 +72,7 @@ export class Draft {
         });
         return {
             original: one.source,
+            context: one.context,
             text,
             machine: choice ? choice.machine : one.text,
             changed: choice !== undefined,

@@ -29,7 +29,7 @@ let pointed = null; // the word under the pointer
 const request = () => ({ source: languages.source, target: languages.target, ...languages.options });
 
 function requestOf(sentence) {
-    return { ...request(), source: languages.spoken, text: sentence.original };
+    return { ...request(), source: languages.spoken, text: sentence.original, context: sentence.context };
 }
 
 function remembers() {
@@ -123,7 +123,7 @@ function showCurrent() {
     const which = draft.sentences.length > 1 ? ` ${draft.sentences.indexOf(sentence) + 1}` : "";
     by("how").textContent = `Look inside sentence${which}`;
     if (!sentence || !server?.how) return;
-    by("how").href = `${server.how === true ? "how#" : server.how}${new URLSearchParams(requestOf(sentence))}`;
+    by("how").href = `${server.how === true ? "how#" : server.how}${new URLSearchParams({ ...requestOf(sentence), context: "" })}`;
     if (server.how !== true) by("how").removeAttribute("target"); // it is in this page
 }
 

@@ -34,6 +34,8 @@ class Line(NamedTuple):
     number: int
     source: str
     target: str
+    context: str = ""  # what the file says about it, such as the name of a menu
+    document: str = ""  # pairs of one document follow each other
 
 
 @dataclass(frozen=True)

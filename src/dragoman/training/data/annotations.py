@@ -1,7 +1,8 @@
-"""Guidance that a model learns to read with a line: notes on terms, and the translation of a similar line.
+"""Guidance that a model learns to read with a line: notes on terms, a match, context and formality.
 
-A corpus on disk keeps the terms of each pair (`notes`) and the most similar other pair (`matches`). Every
-epoch annotates a share of the pairs with some of them, as a function of seed, epoch and row.
+A corpus on disk keeps the terms of each pair (`notes`), the most similar other pair (`matches`) and what
+stands before it (`context.text`). Every epoch annotates a share of the pairs with some of them, as a function
+of seed, epoch and row.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from dragoman.text.guidance import Guidance, Match, Note
+from dragoman.text.formality import formality_of
+from dragoman.text.guidance import Context, Guidance, Match, Note
 from dragoman.text.lexicon.similar import similar
 from dragoman.text.lexicon.term_pairs import TermPair, TermPairs, draw_notes
 from dragoman.training.data.ragged import Ragged, writing
@@ -22,6 +24,7 @@ from dragoman.translation.memory.similarity import likeness
 _LEAST, _MOST = 50.0, 99.9  # likeness of a match in percent
 _HIDDEN = 0.5  # share of the notes; a model that always sees the term hardly learns to read its translation
 _NOTES, _MATCHES = "notes", "matches"
+CONTEXT = "context.text"  # of each pair: the source's, a line feed, and the target's
 
 
 def annotate(folder: Path, how: Annotating, *, progress: Callable[[str], None] = lambda text: None) -> None:
@@ -54,6 +57,7 @@ class Annotations:
         self._target = Ragged(folder / "target.text", "uint8")
         self._notes = Ragged(folder / _NOTES, "uint8") if how.terms else None
         self._matches = Ragged(folder / _MATCHES, "uint32") if how.matches else None
+        self._contexts = Ragged(folder / CONTEXT, "uint8") if how.context else None
 
     def of(self, row: int, epoch: int, *, seed: int) -> Guidance | None:
         """The guidance for a pair in an epoch, None for a pair that is read as it is."""
@@ -61,7 +65,17 @@ class Annotations:
         noted, matched = random.random() < self._how.terms, random.random() < self._how.matches
         notes = self._drawn(row, random) if noted else ()
         match = self._match(row) if matched else None
-        return Guidance(notes=notes, match=match, reads_match=True) if notes or match else None
+        context = self._context(row) if random.random() < self._how.context else None
+        formality = None
+        if random.random() < self._how.formality:
+            formality = formality_of(_text(self._target, row), self._how.target_language)
+        if not (notes or match or context or formality):
+            return None
+        return Guidance(notes=notes, match=match, reads_match=True, context=context, formality=formality)
+
+    def _context(self, row: int) -> Context | None:
+        source, _, target = ("\n" if self._contexts is None else _text(self._contexts, row)).partition("\n")
+        return Context(source, target if self._how.context_target else "") if source else None
 
     def _drawn(self, row: int, random: Random) -> tuple[Note, ...]:
         if self._notes is None or not len(self._notes[row]):

@@ -34,7 +34,7 @@ def also_in(pairs: Sequence[tuple[str, str]], folders: Sequence[Path]) -> int:
     if not texts or not pairs:
         return 0
     wanted: list[int] = []
-    for chunk in chunks_of(open_pairs(pairs), _BLOCK):
+    for chunk in chunks_of(open_pairs(pairs), _BLOCK, contexts=False):
         wanted += digests_of(pair for pair in zip(*chunk.sides, strict=True) if all(pair)).tolist()
     digests, counts = np.unique(np.array(wanted, np.uint64), return_counts=True)
     found = np.zeros(len(digests), bool)

@@ -23,7 +23,7 @@ from dragoman.text.corpora.filter import FilterConfig, FilterReport
 from dragoman.text.guidance import Guidance, marks_of, reading
 from dragoman.text.tokenizers.copied import Copied, draw_pieces, replaced, unpacked
 from dragoman.text.tokenizers.tokenizer import Side, Tokenizer
-from dragoman.training.data.annotations import Annotations, annotate, moved
+from dragoman.training.data.annotations import CONTEXT, Annotations, annotate, moved
 from dragoman.training.data.chunk import Chunker
 from dragoman.training.data.ragged import Ragged, writing
 from dragoman.training.data.tokenising import (
@@ -235,6 +235,7 @@ def tokenise(
             files,
             size=TokenisedCorpus.CHUNK,
             keeps_text=bool(tokenizer.placeholders or tokenizer.config.sampling or annotating.names),
+            keeps_context=bool(annotating.context),
         )
         if files.lines:
             progress(f"tokenising resumes after {files.lines:,} pairs")
@@ -274,6 +275,8 @@ def digest_of_options(tokenizer: Tokenizer, config: FilterConfig, annotating: An
     """A digest of everything except the text that the tokens depend on."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr((tokenizer.config, config, annotating, TokenisedCorpus.CHUNK)).encode())
+    if annotating.context or annotating.formality:  # what has to be in the folder for them
+        digest.update(b"context" if annotating.context else b"text")
     for vocabulary in tokenizer.vocabularies:
         for data in vocabulary.to_files().values():
             digest.update(data)
@@ -284,9 +287,9 @@ def is_made_from(corpus: Corpus, folder: Path) -> bool | None:
     """Whether the tokens in `folder` come from this text, or None if the folder holds no usable tokens."""
     if (text := usable(folder)) is None:
         return None
-    read = hashlib.blake2b(digest_size=16)
-    for lines in chunks_of(corpus, TokenisedCorpus.CHUNK):
-        read.update(signed([*zip(*lines.sides, strict=True)]))
+    read, contexts = hashlib.blake2b(digest_size=16), (folder / CONTEXT).exists()
+    for lines in chunks_of(corpus, TokenisedCorpus.CHUNK, contexts=contexts):
+        read.update(signed(lines.rows))
     return bool(read.hexdigest() == text)
 
 
@@ -319,10 +322,10 @@ def first_change(corpus: Corpus, folder: Path) -> str:
     shards, before = corpus.shards, _about(folder, "shards") or []
     if len(shards) > 1 and len(before) != len(shards):
         return f"{corpus.name}, {len(shards)} files instead of {len(before)},"
-    read = hashlib.blake2b(digest_size=16)
+    read, contexts = hashlib.blake2b(digest_size=16), (folder / CONTEXT).exists()
     for shard, (_, digest) in zip(shards, before, strict=False):
-        for lines in chunks_of(shard, TokenisedCorpus.CHUNK):
-            read.update(signed([*zip(*lines.sides, strict=True)]))
+        for lines in chunks_of(shard, TokenisedCorpus.CHUNK, contexts=contexts):
+            read.update(signed(lines.rows))
         if read.hexdigest() != digest:
             return shard.name
     return corpus.name

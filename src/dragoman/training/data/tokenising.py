@@ -7,8 +7,9 @@ import itertools
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -16,9 +17,13 @@ import numpy as np
 
 from dragoman.base.files import explaining, sweep
 from dragoman.base.jobs import GrowingFiles, JobRecord
+from dragoman.text.corpora.context import with_context
 from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.filter import DUPLICATE, REASONS, FilterReport
-from dragoman.training.data.chunk import Array, Chunk, Chunker
+from dragoman.text.corpora.lines import Line
+from dragoman.text.guidance import Context
+from dragoman.training.data.annotations import CONTEXT
+from dragoman.training.data.chunk import Array, Chunk, Chunker, digests_of
 from dragoman.training.data.duplicates import SeenRows
 from dragoman.training.data.workers import Workers
 
@@ -29,19 +34,29 @@ class LinesOfShard(NamedTuple):
     shard: int
     numbers: list[int]
     sides: tuple[list[str], list[str]]
+    contexts: list[Context]  # of each line, if they are kept
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """What the tokens depend on, line by line."""
+        if not self.contexts:
+            return [*zip(*self.sides, strict=True)]
+        return [(*pair, *context) for *pair, context in zip(*self.sides, self.contexts, strict=True)]
 
 
-def chunks_of(corpus: Corpus, size: int) -> Iterator[LinesOfShard]:
+def chunks_of(corpus: Corpus, size: int, *, contexts: bool) -> Iterator[LinesOfShard]:
     for number, shard in enumerate(corpus.shards):
-        lines = iter(shard)
+        lines: Iterator[tuple[Line, Context | None]]
+        lines = with_context(shard) if contexts else ((line, None) for line in shard)
         while chunk := [*itertools.islice(lines, size)]:
-            sides = [line.source.strip() for line in chunk], [line.target.strip() for line in chunk]
-            yield LinesOfShard(number, [line.number for line in chunk], sides)
+            sides = [line.source.strip() for line, _ in chunk], [line.target.strip() for line, _ in chunk]
+            known = [context for _, context in chunk if context is not None]
+            yield LinesOfShard(number, [line.number for line, _ in chunk], sides, known)
 
 
-def signed(pairs: Iterable[tuple[str, str]]) -> bytes:
-    """The bytes of pairs for the digests."""
-    return "".join(f"{source}\t{target}\n" for source, target in pairs).encode()
+def signed(rows: Iterable[Sequence[str]]) -> bytes:
+    """The bytes of rows for the digests."""
+    return "".join("\t".join(row) + "\n" for row in rows).encode()
 
 
 class Changed(Exception):
@@ -57,6 +72,7 @@ class Tokenising:
     files: UnfinishedCorpus
     size: int  # lines of a chunk
     keeps_text: bool
+    keeps_context: bool
     report: FilterReport = field(default_factory=FilterReport)
 
     ALONE = 10  # chunks that need no other processes: starting them would take longer
@@ -68,8 +84,9 @@ class Tokenising:
         self.shards: Digests = []
         self.first_rows = [0]  # of each shard
         arrays = ["source.tokens", "target.tokens", "source.text", "target.text"]
+        arrays += [CONTEXT] if self.keeps_context else []
         self.files.open([*arrays, *(["copied"] if tokenizer.placeholders else [])])
-        chunks = chunks_of(self.corpus, self.size)
+        chunks = chunks_of(self.corpus, self.size, contexts=self.keeps_context)
         self._skip(chunks)
         self.seen = self._seen_so_far()
         self.lines = self.files.lines
@@ -90,9 +107,10 @@ class Tokenising:
         """Write a chunk without its duplicates."""
         reasons = chunk.reasons.copy()
         rows = np.flatnonzero(reasons == 0)
-        fresh = (
-            self.seen.add(chunk.digests) if self.chunker.keep.drop_duplicates else np.ones(len(rows), bool)
-        )
+        contexts = ["\n".join(lines.contexts[row]) for row in rows] if self.keeps_context else []
+        fresh = np.ones(len(rows), bool)
+        if self.chunker.keep.drop_duplicates:
+            fresh = self.seen.add(self._in_context(chunk.digests, contexts))
         reasons[rows[~fresh]] = 1 + REASONS.index(DUPLICATE)
         self._count(lines, reasons)
         files = self.files
@@ -111,6 +129,9 @@ class Tokenising:
         for side, texts in zip(("source", "target"), lines.sides, strict=True):
             kept = [texts[row].encode() for row in rows[fresh]] if self.keeps_text else []
             files.append_rows(f"{side}.text", np.array([*map(len, kept)], np.int64), b"".join(kept))
+        if self.keeps_context:
+            kept = [contexts[row].encode() for row in np.flatnonzero(fresh)]
+            files.append_rows(CONTEXT, np.array([*map(len, kept)], np.int64), b"".join(kept))
         self.lines += len(reasons)
         if files.due:
             files.save(lines=self.lines, text=self.read.hexdigest(), shards=self.shards)
@@ -118,11 +139,11 @@ class Tokenising:
     def _count(self, lines: LinesOfShard, reasons: Array) -> None:
         """Add the lines to the digests and to the report."""
         self._end_shards(lines.shard)
-        pairs = [*zip(*lines.sides, strict=True)]
-        text = signed(pairs)
+        rows = lines.rows
+        text = signed(rows)
         self.read.update(text)
         self.digest.update(
-            signed(pairs[row] for row in np.flatnonzero(reasons == 0)) if reasons.any() else text
+            signed(rows[row] for row in np.flatnonzero(reasons == 0)) if reasons.any() else text
         )
         self.report.keep(int((reasons == 0).sum()))
         shards = self.corpus.shards
@@ -161,8 +182,13 @@ class Tokenising:
         )
         for first in range(0, size, seen.IN_MEMORY):
             count = min(seen.IN_MEMORY, size - first)
-            seen.add(self.files.past(SEEN, first, count, "uint64"))
+            contexts = self.files.past_rows(CONTEXT, first, count) if self.keeps_context else []
+            seen.add(self._in_context(self.files.past(SEEN, first, count, "uint64"), contexts))
         return seen
+
+    def _in_context(self, digests: Array, contexts: Sequence[str]) -> Array:
+        """The digests of pairs in their contexts: the same pair in another context is no duplicate."""
+        return digests ^ digests_of((one, "") for one in contexts) if self.keeps_context else digests
 
 
 def _chosen(values: Array, lengths: Array, rows: Array) -> Array:
@@ -227,6 +253,12 @@ class UnfinishedCorpus(GrowingFiles):
         """Numbers of a file, beginning with those present when it was opened."""
         width = np.dtype(dtype).itemsize
         return np.fromfile(self.folder / name, dtype, count, offset=first * width)
+
+    def past_rows(self, array: str, first: int, count: int) -> list[str]:
+        """Texts of a ragged array, beginning with those present when it was opened."""
+        offsets = self.past(f"{array}.offsets", first, count + 1, "int64")
+        data = self.past(array, int(offsets[0]), int(offsets[-1] - offsets[0]), "uint8").tobytes()
+        return [data[a - offsets[0] : b - offsets[0]].decode() for a, b in pairwise(offsets)]
 
     def append_rows(self, array: str, lengths: Array, values: bytes) -> None:
         """Append rows to a ragged array; `lengths` are in values."""

@@ -12,7 +12,7 @@ from typing import Any, TypedDict, cast
 
 from dragoman.base.config import from_table, to_table
 from dragoman.text.corpora.languages import Direction
-from dragoman.text.guidance import synthetic_mark
+from dragoman.text.guidance import marks_of
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.data.leakage import leakage
 from dragoman.training.data.mixture import Mixture, TrainingText, Weighted
@@ -179,18 +179,18 @@ def _weighted(
     corpora = {one.name: one for one in recipe.data.corpora}
     corpora |= {outputs_of(one.name): one for one in recipe.data.corpora}  # the sources are the same
     several = bool(directions_of_run(recipe.data.corpora))
-    mark = synthetic_mark(tokenizer)
+    marks = marks_of(tokenizer)
     texts = {name: learnt(f"train.{name}") for name in weights}
     factors = shares(recipe, {name: weights[name] * len(text) for name, text in texts.items()})
     parts = []
     for name, text in texts.items():
         one = corpora.get(name)
         rows = max(round(weights[name] * factors[name] * len(text)), 1)
-        tagged = one is not None and one.tagged and mark is not None
+        tagged = one is not None and one.tagged and marks is not None
         for number, direction in enumerate(directions_of(one) if one is not None and several else [None]):
             own: _Marks = {"marks": (), "start": ()} if direction is None else _marked(tokenizer, direction)
             synthetic = tagged and not number
-            own["marks"] = (*((mark,) if synthetic and mark is not None else ()), *own["marks"])
+            own["marks"] = (*((marks.synthetic,) if synthetic and marks else ()), *own["marks"])
             parts.append(Weighted(text, rows, name, **own, swapped=bool(number), tagged=synthetic))
     return Mixture(parts)
 

@@ -136,6 +136,30 @@ class DataConfig(Options, section="data"):
             at_most=1,
         ),
     ] = 0.0
+    context: Annotated[
+        float,
+        Option(
+            "Share of the training pairs that the model reads with what stands before them in the text; the "
+            "choice changes with every epoch. 0.7 suits a model that translates with and without context "
+            "(Tiedemann and Scherrer 2017). Blank lines end a document.",
+            at_least=0,
+            at_most=1,
+        ),
+    ] = 0.0
+    context_sides: Annotated[
+        Literal["source", "both"],
+        Option("Sides of the pairs before a line that its context has; both: their translations, too."),
+    ] = "source"
+    formality: Annotated[
+        float,
+        Option(
+            "Share of the training pairs that address someone in which the model reads how, formally or "
+            "informally; the choice changes with every epoch. 0.5 suits --formality (Sennrich et al. 2016). "
+            "For translations into German and French.",
+            at_least=0,
+            at_most=1,
+        ),
+    ] = 0.0
     workers: Annotated[
         int,
         Option(
@@ -184,7 +208,14 @@ class DataConfig(Options, section="data"):
     @property
     def annotating(self) -> Annotating:
         """The guidance that the model reads with the source, and how often."""
-        return Annotating(terms=self.terms, matches=self.matches, target_language=self.target_language or "")
+        return Annotating(
+            terms=self.terms,
+            matches=self.matches,
+            target_language=self.target_language or "",
+            context=self.context,
+            context_target=self.context_sides == "both",
+            formality=self.formality,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,7 +278,7 @@ class Recipe(Options):
 
     def _check_words(self) -> None:
         """The teachers' distributions are of fixed tokens."""
-        names = self._changing("terms", "matches", "placeholders")
+        names = self._changing("terms", "matches", "context", "formality", "placeholders")
         if self.teacher.words and self.tokenizer.languages and self.tokenizer.target_mark == "target":
             raise ConfigError(
                 f'teacher.words = {self.teacher.words:g} with tokenizer.target_mark = "target"',

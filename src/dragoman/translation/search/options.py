@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options
+from dragoman.text.guidance import Formality
 from dragoman.translation.search.mbr import Utility
 from dragoman.translation.search.rules import MinimumLength, NoRepeatedNgram, Rule
 
@@ -201,6 +202,10 @@ class Decoding(Options):
         ),
     ] = None
     to: Annotated[str | None, Option("Target language, if the model has several.", metavar="LANGUAGE")] = None
+    formality: Annotated[
+        Formality | None,
+        Option("How to address the reader: Sie or du, vous or tu. For models trained with data.formality."),
+    ] = None
     minimum_length: Annotated[
         int,
         Option("Shortest translation allowed, in tokens.", at_least=0, at_most=_LONGEST, flag="--min-length"),
@@ -400,6 +405,7 @@ class DecodingOptions(TypedDict, total=False):
     sample: Sample | None
     source: str | None
     to: str | None
+    formality: Formality | None
     minimum_length: int
     no_repeat_ngram: int
     max_extra_tokens: int

@@ -5,7 +5,8 @@
     {"en": "A dog.", "de": "Ein Hund."}
 
 If the keys are languages and the user names none, the first key of the first line is the source. A line
-break inside a sentence becomes a space.
+break inside a sentence becomes a space. An object may have a "context", such as the name of a menu, and the
+name of its "document".
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def read(file: TextFile, keys: Languages) -> Iterator[Line]:
         source, target = keys[0] or "source", keys[1] or "target"
         if "source" in record and (source not in record or "target" in record):
             source, target = "source", "target"
-        yield Line(number, _sentence(record, source, where), _sentence(record, target, where))
+        about = [_sentence(record, key, where) if key in record else "" for key in ("context", "document")]
+        yield Line(number, _sentence(record, source, where), _sentence(record, target, where), *about)
 
 
 def _record(line: str, where: str) -> dict[str, Any]:

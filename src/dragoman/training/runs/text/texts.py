@@ -115,8 +115,12 @@ def open_named(
 
 
 def open_data(data: Data, languages: Languages) -> Corpus:
-    """Open files or pairs of strings. Raises what `open_corpus` and `open_pairs` raise."""
+    """Open files, catalogues such as PO, or pairs of strings. Raises the errors of their functions."""
+    from dragoman.documents.context.catalogues import are_catalogues, open_catalogues  # it has many parsers
+
     if all(isinstance(item, str | Path) for item in data):
+        if are_catalogues(cast(Sequence[str | Path], data)):
+            return open_catalogues(cast(Sequence[str | Path], data), languages)
         return open_corpus(cast(Sequence[str | Path], data), languages=languages)
     return open_pairs(cast(Sequence[tuple[str, str]], data))
 

@@ -1,0 +1,1 @@
+"""What stands around a segment, for models that read context."""

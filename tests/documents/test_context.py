@@ -1,0 +1,150 @@
+"""What stands around a segment, and catalogues as training text with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.documents.context.around import contexts_of
+from dragoman.documents.context.catalogues import are_catalogues, open_catalogues
+from dragoman.documents.formats import Languages, format_named
+from dragoman.documents.segment import Code, Segment
+from dragoman.documents.translate import translate_segments
+from dragoman.text.corpora.context import with_context
+from dragoman.text.guidance import Context
+from dragoman.training.runs.text.texts import open_data
+from dragoman.translation.search.options import Decoding
+from dragoman.translation.translation import Translation
+from dragoman.translation.translator import Translator
+from tests.documents.pretend import Pretend
+
+CATALOGUE = r"""msgid ""
+msgstr "Content-Type: text/plain; charset=UTF-8\n"
+
+#: src/menu.c:3
+#. In the menu of files
+msgctxt "menu"
+msgid "_Open"
+msgstr "Öffnen"
+
+#: src/menu.c:9
+msgid "Close <b>%s</b>"
+msgstr "<b>%s</b> schließen"
+
+#: src/door.c:1
+msgid "Open"
+msgstr "Offen"
+
+#: src/door.c:2
+#, fuzzy
+msgid "Closed"
+msgstr "Zu"
+"""
+
+
+def sources(segments: list[Segment], *, labels: bool) -> list[str]:
+    return [one.source if one else "" for one in contexts_of(segments, labels=labels)]
+
+
+def test_a_heading_and_the_texts_before() -> None:
+    texts = ["A Guide", "Cats are small.", "They sleep.", "They eat.", "They drink.", "Dogs", "They bark."]
+    found = sources([Segment((text,), "") for text in texts], labels=False)
+    assert found == [
+        "",
+        "A Guide",
+        "A Guide Cats are small.",
+        "A Guide Cats are small. They sleep.",
+        "A Guide Cats are small. They sleep. They eat.",
+        "A Guide They sleep. They eat. They drink.",
+        "They eat. They drink. Dogs",
+    ]
+
+
+def test_codes_and_blank_texts_are_left_out() -> None:
+    tagged = Segment((Code("<b>", "open", 1), "A cat", Code("</b>", "close", 1), " sleeps."), "")
+    assert sources([tagged, Segment((" ",), ""), Segment(("It snores.",), "")], labels=False) == [
+        "",
+        "A cat sleeps.",
+        "A cat sleeps.",
+    ]
+
+
+def test_messages_of_a_program() -> None:
+    document = format_named("po").parse(CATALOGUE.encode(), Languages("en", "de"))
+    assert sources(document.segments, labels=True) == [
+        "Close %s In the menu of files menu",
+        "Open",
+        "Closed",
+        "Open",
+    ]
+
+
+@dataclass
+class Reading(Pretend):
+    """A translator that reads context, and keeps it."""
+
+    reads: tuple[str, ...] = ("context",)
+    read: list[tuple[str, str]] = field(default_factory=list)
+
+    def translate(
+        self, lines: Iterable[str], decoding: Decoding | None = None, *, context: object = None
+    ) -> list[Translation]:
+        lines = list(lines)
+        given = cast("list[Context | None]", context or [None] * len(lines))
+        self.read += [(line, one.source if one else "") for line, one in zip(lines, given, strict=True)]
+        return super().translate(lines, decoding)
+
+
+def test_each_sentence_is_translated_in_context() -> None:
+    translator = Reading()
+    segments = [Segment(("Cats are small. They sleep.",), ""), Segment(("They eat {0} mice.",), "")]
+    translate_segments(cast(Translator, translator), segments)
+    assert sorted(translator.read) == [
+        ("Cats are small.", ""),
+        ("They eat {0} mice.", "Cats are small. They sleep."),
+        ("They sleep.", "Cats are small."),
+    ]
+    plain = Reading(reads=())
+    translate_segments(cast(Translator, plain), segments)
+    assert {context for _, context in plain.read} == {""}
+
+
+def test_a_catalogue_is_training_text(tmp_path: Path) -> None:
+    for name in ("a.po", "b.po"):
+        (tmp_path / name).write_text(CATALOGUE, encoding="utf-8")
+    corpus = open_data([tmp_path / "a.po", tmp_path / "b.po"], ("en", "de"))
+    rows = [(line.source, line.target, context.source) for line, context in with_context(corpus)]
+    assert (
+        rows
+        == [
+            ("Open", "Öffnen", "Close %s In the menu of files menu"),
+            ("Close %s", "%s schließen", "Open"),
+            ("Open", "Offen", "Closed"),
+        ]
+        * 2
+    )
+    assert (corpus.source_language, len(corpus.shards)) == ("en", 2)
+    assert not are_catalogues(["a.po", "b.tsv"])
+    assert not are_catalogues([])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "no such file|No such file"),
+        ('msgid "a', "a.po: line 1"),
+        ('msgid "a"\nmsgstr ""\n', "a.po: no finished translations"),
+    ],
+)
+def test_catalogues_that_cannot_be_used(text: str | None, message: str, tmp_path: Path) -> None:
+    if text is not None:
+        (tmp_path / "a.po").write_text(text)
+    with pytest.raises(DataError, match=message):
+        open_catalogues([tmp_path / "a.po"], ("en", "de"))
+    with pytest.raises(ConfigError, match="which languages are these"):
+        open_catalogues([tmp_path / "a.po"], (None, "de"))
