@@ -30,6 +30,7 @@ Threads = Annotated[
     int | None,
     Flag("Threads of each contender. [default: the number of cores]", flag="--threads", at_least=1),
 ]
+Busy = Annotated[bool, typer.Option("--busy", help="Measure even if the machine is busy.")]
 _QUIET = 0.2  # cores that others may keep busy before a measurement
 
 # Commands that became scripts of the source checkout, and where they are.
@@ -61,7 +62,7 @@ def train(
     recipe: Recipe = None,
     data: Data = None,
     peers: Peers = None,
-    busy: Annotated[bool, Flag("Measure even if the machine is busy.")] = False,
+    busy: Busy = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
