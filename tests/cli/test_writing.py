@@ -160,7 +160,8 @@ def test_only_what_is_noted_counts(folder, monkeypatch):
         file.write("half a li")  # after the last note
 
     with Unfinished(folder / "out", {"model": "x"}) as one:
-        assert (one.written.lines, one.written.truncated, one.written.first) == (2, 1, [2])
+        assert (one.written.lines, one.written.counts) == (2, {"truncated": 1})
+        assert one.written.first == {"truncated": [2]}
         one.add(3, "line 3\n", truncated=False)
 
     assert (folder / "out").read_text() == "line 1\nline 2\nline 3\n"

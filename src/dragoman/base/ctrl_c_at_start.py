@@ -1,12 +1,31 @@
-"""Ctrl-C while the program starts or ends: a message instead of a traceback of half-done imports."""
+"""Handlers of signals for a while, and Ctrl-C while the program starts or ends.
+
+Then it gives a message instead of a traceback of half-done imports.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
+
+Handler = Callable[[int, FrameType | None], None]
+
+
+@contextmanager
+def handling(numbers: Iterable[int], handler: Handler | signal.Handlers) -> Iterator[None]:
+    """Handle signals during the block, but only in the main thread: no other may, or receives any."""
+    main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, handler) for number in (numbers if main else ())}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
 def end_at_once() -> None:

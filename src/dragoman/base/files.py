@@ -92,17 +92,16 @@ def check_writable(path: str | Path) -> None:
         raise _cannot_write(Path(path), error, _ELSEWHERE) from error
 
 
-def check_new(path: str | Path) -> None:
+def check_new(path: str | Path, what: str = "folder") -> None:
     """Raise ConfigError if something is at `path`, even a link that leads nowhere."""
     if os.path.lexists(path):
-        raise ConfigError(f"{path}: exists already", hint="choose a new folder with -o")
+        raise ConfigError(f"{path}: exists already", hint=f"choose a new {what} with -o")
 
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
     """Yield a file that becomes `path`. Raises ConfigError if something is there, even a dead link."""
-    if os.path.lexists(path):
-        raise ConfigError(f"{path}: exists already", hint="choose another file with -o")
+    check_new(path, "file")
     with replacing(path) as part:
         yield part
 

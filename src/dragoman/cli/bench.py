@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Commands, Data, Flag, Json, Quiet, Recipe
+from dragoman.cli.options import Commands, Data, Flag, Json, Quiet, Recipe, argument
 from dragoman.cli.outcome import tell, to_json
 
 bench = Commands(help="Measure speed on this machine.", no_args_is_help=True)
@@ -46,9 +46,7 @@ _MOVED = {
 def train(
     contenders: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="NAME", help="Contenders to measure. [default: dragoman and the installed toolkits]"
-        ),
+        argument("NAME", "Contenders to measure. [default: dragoman and the installed toolkits]"),
     ] = None,
     preset: Annotated[
         str, Flag("Size of the model: tiny, small, tiny11, base or big.", metavar="NAME")
@@ -122,9 +120,7 @@ def train(
 
 @bench.command("translate", short_help="Measure the translation speed of dragoman and other programs.")
 def bench_translate(
-    contenders: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Contenders to measure. [default: all]")
-    ] = None,
+    contenders: Annotated[list[str] | None, argument("NAME", "Contenders to measure. [default: all]")] = None,
     model: Annotated[
         str | None, Flag("Translate with this model, at its own lengths.", flag="--model -m", metavar="MODEL")
     ] = None,
@@ -190,9 +186,7 @@ def bench_translate(
 
 @bench.command("peers", short_help="Install other toolkits to measure.")
 def peers(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Toolkits to install. [default: list them]")
-    ] = None,
+    names: Annotated[list[str] | None, argument("NAME", "Toolkits to install. [default: list them]")] = None,
     peers: Peers = None,
 ) -> None:
     """Install other toolkits to measure against, in pinned versions, each in its own environment.

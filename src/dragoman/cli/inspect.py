@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
-import typer
-
 from dragoman.base.errors import ConfigError
 from dragoman.base.machine import require_pytorch
+from dragoman.cli.input import STDIN
 from dragoman.cli.models import Loading
-from dragoman.cli.options import Flag, Flags, Model, Quiet
+from dragoman.cli.options import Flag, Flags, Model, Quiet, argument
 from dragoman.cli.outcome import tell
 from dragoman.text.corpora.lines import one_line, read_lines
 from dragoman.translation.search.options import Decoding
@@ -22,7 +21,6 @@ from dragoman.translation.search.options import Decoding
 if TYPE_CHECKING:
     from dragoman.inspection import Contrast, Intervention, Trace
 
-STDIN = "-"
 Form = Literal["html", "svg", "png", "txt", "json"]
 FORMATS = get_args(Form)
 
@@ -104,7 +102,7 @@ def inspect(
     model: Model,
     text: Annotated[
         str,
-        typer.Argument(metavar="TEXT", help="A sentence in quotes; - is the first line of standard input."),
+        argument("TEXT", "A sentence in quotes; - is the first line of standard input. [default: -]"),
     ] = STDIN,
     *,
     output: Output = None,

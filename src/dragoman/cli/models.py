@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.cli.options import Flag, NumberType
@@ -18,6 +18,7 @@ from dragoman.translation.search.options import Average, Decoding
 if TYPE_CHECKING:
     from dragoman.text.corpora.corpus import Corpus
     from dragoman.text.guidance import Match
+    from dragoman.translation.folder.config import FolderConfig
     from dragoman.translation.native.choice import DType
     from dragoman.translation.translator import Translator
 
@@ -194,14 +195,7 @@ def model_and_pairs(
     return translator, open_corpus(text, languages=languages_for(translator, decoding))
 
 
-class _Spoken(Protocol):
-    @property
-    def source_language(self) -> str: ...
-    @property
-    def target_language(self) -> str: ...
-
-
-def languages_for(model: _Spoken, decoding: Decoding) -> tuple[str | None, str | None]:
+def languages_for(model: Translator | FolderConfig, decoding: Decoding) -> tuple[str | None, str | None]:
     """The languages of text for a model, as far as they are known: a model of several leaves them open."""
     source, target = decoding.source or model.source_language, decoding.to or model.target_language
     return None if source == _SEVERAL else source, None if target == _SEVERAL else target

@@ -47,6 +47,11 @@ class Flag(Option):
     default: Any = ...
 
 
+def argument(metavar: str, text: str) -> Any:
+    """Metadata of an argument. The text says its default, if it has one."""
+    return typer.Argument(metavar=metavar, help=text, show_default=False)
+
+
 class Flags:
     """The fields of a dataclass that are flags of a command, in one section of its help.
 
@@ -337,21 +342,15 @@ def _group_of(parameter: inspect.Parameter) -> _Group | None:
 
 Model = Annotated[
     Path,
-    typer.Argument(
-        metavar="MODEL",
-        help="A model folder, written by training or by dragoman import; RUN@500 is a checkpoint of a run.",
+    argument(
+        "MODEL",
+        "A model folder, written by training or by dragoman import; RUN@500 is a checkpoint of a run.",
     ),
 ]
-WholeModel = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model folder, written by training or by dragoman import.")
-]
+WholeModel = Annotated[Path, argument("MODEL", "A model folder, written by training or by dragoman import.")]
 TextAndTranslation = Annotated[
     list[str],
-    typer.Argument(
-        metavar="TEXT",
-        help="Text and its translation: two files, one .tsv, .jsonl or .tmx, or -.",
-        show_default=False,
-    ),
+    argument("TEXT", "Text and its translation: two files, one .tsv, .jsonl or .tmx, or -."),
 ]
 OutputFile = Annotated[Path | None, Flag("Write to this file, whole or not at all.", flag="--output -o")]
 NewFolder = Annotated[Path, Flag("Write the model here: a new folder.", flag="--output -o", metavar="FOLDER")]

@@ -8,10 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Data, Flag, Json, Quiet
+from dragoman.cli.options import Data, Flag, Json, Quiet, argument
 from dragoman.cli.outcome import tell
 
 if TYPE_CHECKING:
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def pipeline(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The steps (TOML).", show_default=False)],
+    file: Annotated[Path, argument("FILE", "The steps (TOML).")],
     output: Annotated[Path, Flag("The folder for all results.", flag="--output -o", metavar="FOLDER")],
     data: Data = None,
     jobs: Annotated[

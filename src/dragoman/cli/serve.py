@@ -16,7 +16,7 @@ import typer
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.options import Configured as Configured  # of the table of commands
-from dragoman.cli.options import Flag, Flags, NumberType, Quiet, from_file
+from dragoman.cli.options import Flag, Flags, NumberType, Quiet, argument, from_file
 from dragoman.cli.outcome import tell, waiting, warn
 from dragoman.serving.service.limits import Limits
 
@@ -50,10 +50,8 @@ AllowHost = Annotated[Several, Flag("A host name of this server. Repeat it for m
 def serve(
     models: Annotated[
         list[str],
-        typer.Argument(
-            metavar="MODEL...",
-            help="Model folders, each NAME=FOLDER or FOLDER. Several serve more pairs of languages.",
-            show_default=False,
+        argument(
+            "MODEL...", "Model folders, each NAME=FOLDER or FOLDER. Several serve more pairs of languages."
         ),
     ],
     *,
@@ -321,7 +319,7 @@ def _by_model(option: str, texts: Sequence[str], models: Sequence[str]) -> dict[
 def studio(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN", help="Training folders, or their metrics.jsonl.", show_default=False),
+        argument("RUN", "Training folders, or their metrics.jsonl."),
     ],
     host: Annotated[str, Flag("Address to serve on.", metavar="ADDRESS")] = "127.0.0.1",
     port: Annotated[int, Flag("Port; 0 takes a free one.")] = 8090,

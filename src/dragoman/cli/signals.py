@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Self
 
+from dragoman.base.ctrl_c_at_start import handling
+
 if TYPE_CHECKING:
     from dragoman.training.events import Finished, Observer, Started
-
-Handler = Callable[[int, FrameType | None], None]
 
 
 class Signalled(KeyboardInterrupt):
@@ -36,7 +35,7 @@ def _raise(number: int, frame: FrameType | None) -> None:
 @contextmanager
 def raising() -> Iterator[None]:
     """Let SIGTERM and SIGHUP end the command as Ctrl-C does, so that half-written files are removed."""
-    with _handling(_raise, but="SIGINT"):
+    with handling(_heeded("SIGTERM", "SIGHUP"), _raise):
         yield
 
 
@@ -57,7 +56,7 @@ class Stopper:
         return self.signal
 
     def __enter__(self) -> Self:
-        self._stack.enter_context(_handling(self._on_signal))
+        self._stack.enter_context(handling(_heeded("SIGINT", "SIGTERM", "SIGHUP"), self._on_signal))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -94,19 +93,7 @@ class _Watching:
         self.observer.on_finish(event)
 
 
-@contextmanager
-def _handling(handler: Handler, *, but: str = "") -> Iterator[None]:
-    """Install `handler` for SIGINT, SIGTERM and SIGHUP, except those that are ignored, as under nohup."""
-    before: dict[int, Handler | int | None] = {}
-    # Only the main thread may set handlers, and only it receives signals.
-    if threading.current_thread() is threading.main_thread():
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)  # Windows has no SIGHUP
-            if number is None or name == but or signal.getsignal(number) in (signal.SIG_IGN, None):
-                continue
-            before[number] = signal.signal(number, handler)
-    try:
-        yield
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)
+def _heeded(*names: str) -> list[int]:
+    """The numbers of signals, except those that are ignored, as under nohup. Windows has no SIGHUP."""
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    return [one for one in numbers if signal.getsignal(one) not in (signal.SIG_IGN, None)]

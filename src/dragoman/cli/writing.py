@@ -29,6 +29,7 @@ from dragoman.text.corpora.languages import of_pair
 from dragoman.version import __version__
 
 _LONGEST = 230  # bytes of a name that leave room for the endings
+_NOTHING: Mapping[str, int] = {}
 
 
 @dataclass
@@ -36,30 +37,23 @@ class Written:
     """How much of the output is done."""
 
     lines: int = 0  # of the input
-    truncated: int = 0  # translations that were cut short
-    first: list[int] = field(default_factory=list)  # the lines of the first five of them
-    counts: dict[str, int] = field(default_factory=dict)  # whatever else the command counts
-    lacking: int = 0  # translations without most of their source
-    first_lacking: list[int] = field(default_factory=list)  # the lines of the first five of them
-    doubtful: int = 0  # translations of lines with placeholders that the model cannot place
-    first_doubtful: list[int] = field(default_factory=list)  # the lines of the first five of them
+    counts: dict[str, int] = field(default_factory=dict)  # of what the command counts, such as "truncated"
+    first: dict[str, list[int]] = field(default_factory=dict)  # the first five lines of each count
 
-    def add(
-        self, number: int, *, truncated: bool, lacking: bool, doubtful: bool, counts: Mapping[str, int]
-    ) -> None:
+    @classmethod
+    def of(cls, table: dict[str, Any]) -> Written:
+        """From the table of a record. Raises TypeError or KeyError for a damaged one."""
+        if isinstance(table["first"], list):  # as versions 0.1 and 0.2 noted what was cut short
+            cut = table["truncated"]
+            return cls(table["lines"], table["counts"] | {"truncated": cut}, {"truncated": table["first"]})
+        return cls(**table)
+
+    def add(self, number: int, counts: Mapping[str, int]) -> None:
         """Count line `number`, and add the `counts`."""
         self.lines = number
-        for what, many in counts.items():
-            self.counts[what] = self.counts.get(what, 0) + many
-        self.truncated += truncated
-        if truncated and len(self.first) < 5:
-            self.first.append(number)
-        self.lacking += lacking
-        if lacking and len(self.first_lacking) < 5:
-            self.first_lacking.append(number)
-        self.doubtful += doubtful
-        if doubtful and len(self.first_doubtful) < 5:
-            self.first_doubtful.append(number)
+        for what in [what for what, many in counts.items() if many]:
+            self.counts[what] = self.counts.get(what, 0) + counts[what]
+            self.first[what] = [*self.first.get(what, []), number][:5]
 
 
 class Unfinished(GrowingFiles):
@@ -88,7 +82,7 @@ class Unfinished(GrowingFiles):
             stack.enter_context(self._lock)
             self.read()
             if self.table:
-                self.written = Written(**self.table["written"])
+                self.written = Written.of(self.table["written"])
             self.open([self._text.name])
             stack.pop_all()
         return self
@@ -108,20 +102,11 @@ class Unfinished(GrowingFiles):
                 self.close()
             self._lock.release()
 
-    def add(
-        self,
-        number: int,
-        text: str,
-        *,
-        truncated: bool,
-        lacking: bool = False,
-        doubtful: bool = False,
-        counts: Mapping[str, int] | None = None,
-    ) -> None:
+    def add(self, number: int, text: str, *, truncated: bool, counts: Mapping[str, int] = _NOTHING) -> None:
         """Write the output of line `number`, and note it once a second."""
         self._adding = True
         self.append(self._text.name, text.encode())
-        self.written.add(number, truncated=truncated, lacking=lacking, doubtful=doubtful, counts=counts or {})
+        self.written.add(number, {"truncated": truncated, **counts})
         self._adding = False
         if self.due:
             self.save(written=asdict(self.written))
@@ -142,7 +127,7 @@ class Unfinished(GrowingFiles):
     def _fits(self, table: dict[str, Any]) -> bool:
         if "bytes" in table:  # as version 0.1 noted the size
             table["sizes"] = {self._text.name: int(table["bytes"])}
-        return Written(**table["written"]).lines > 0 and super()._fits(table)
+        return Written.of(table["written"]).lines > 0 and super()._fits(table)
 
 
 def can_resume(output: Path, inputs: Sequence[str]) -> bool:
@@ -203,20 +188,11 @@ class LineStream:
         self._stream, self._flush = stream, flush  # a reader may wait for the line
         self.written = Written()
 
-    def add(
-        self,
-        number: int,
-        text: str,
-        *,
-        truncated: bool,
-        lacking: bool = False,
-        doubtful: bool = False,
-        counts: Mapping[str, int] | None = None,
-    ) -> None:
+    def add(self, number: int, text: str, *, truncated: bool, counts: Mapping[str, int] = _NOTHING) -> None:
         self._stream.write(text)
         if self._flush:
             self._stream.flush()
-        self.written.add(number, truncated=truncated, lacking=lacking, doubtful=doubtful, counts=counts or {})
+        self.written.add(number, {"truncated": truncated, **counts})
 
 
 Writer = LineStream | Unfinished

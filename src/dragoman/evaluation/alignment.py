@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -56,25 +56,18 @@ class AlignmentScores:
 def score_alignments(found: Iterable[Iterable[Link]], gold: Iterable[Gold]) -> AlignmentScores:
     """Score the links of each line. Raises DataError if the numbers of lines differ."""
     lines = links = sure = links_possible = links_sure = 0
-    for answer, true in _paired(found, gold):
+    golds = iter(gold)
+    for answer in found:
+        if (true := next(golds, None)) is None:
+            raise DataError(
+                f"only {lines} gold alignments", hint="give one for each pair of lines; it may be empty"
+            )
         given = set(answer)
         lines, links, sure = lines + 1, links + len(given), sure + len(true.sure)
         links_possible += len(given & true.possible)
         links_sure += len(given & true.sure)
+    if next(golds, None) is not None:
+        raise DataError(f"more gold alignments than the {lines} pairs of lines", hint="give one for each")
     return AlignmentScores(
         lines=lines, links=links, sure=sure, links_possible=links_possible, links_sure=links_sure
     )
-
-
-def _paired(found: Iterable[Iterable[Link]], gold: Iterable[Gold]) -> Iterator[tuple[Iterable[Link], Gold]]:
-    golds = iter(gold)
-    number = 0
-    for number, answer in enumerate(found, 1):
-        true = next(golds, None)
-        if true is None:
-            raise DataError(
-                f"only {number - 1} gold alignments", hint="give one for each pair of lines; it may be empty"
-            )
-        yield answer, true
-    if next(golds, None) is not None:
-        raise DataError(f"more gold alignments than the {number} pairs of lines", hint="give one for each")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 from dragoman.text.checks.faults import faults
 from dragoman.text.corpora.filter import FilterConfig, reason_to_leave_out
@@ -18,8 +18,6 @@ from dragoman.translation.search.mbr import sentence_chrf
 if TYPE_CHECKING:
     from dragoman.translation.translator import Translator
 
-By = Literal["dual", "round-trip"]
-WAYS: tuple[By, ...] = get_args(By)
 Pair = tuple[str, str]  # source, target
 
 

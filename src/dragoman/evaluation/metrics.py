@@ -74,7 +74,7 @@ def score_corpus(
     by_metric: dict[MetricName, Score] = {}
     with _seeded(seed):
         for metric, scorer in scorers.items():
-            result = scorer.corpus_score(list(hypotheses), _untyped(columns), n_bootstrap=max(resamples, 1))
+            result = scorer.corpus_score(list(hypotheses), cast(Any, columns), n_bootstrap=max(resamples, 1))
             by_metric[metric] = Score(
                 name=result.name,
                 value=float(result.score),
@@ -118,7 +118,19 @@ def compare(
     1. If systems differ on k lines, the least p-value is 2^(1-k): swapping all of these lines, or none, gives
     the observed difference. One line has no interval.
     """
-    baseline = _checked_baseline(systems, baseline, test, samples)
+    if len(systems) < 2:
+        raise ConfigError("a comparison needs at least two systems", hint="name a baseline and a system")
+    if test not in TESTS:
+        raise ConfigError(
+            f"test = {test!r} cannot be used", hint="bs: paired bootstrap; ar: approximate randomisation"
+        )
+    baseline = next(iter(systems)) if baseline is None else baseline
+    if baseline not in systems:
+        raise ConfigError(
+            f"baseline {baseline!r} is not one of the systems", hint="choose one of: " + ", ".join(systems)
+        )
+    if samples is not None and samples < 1:
+        raise ConfigError(f"samples = {samples} cannot be used", hint="use at least 1")
     columns = _checked(systems, references, reference_names)
     ordered = {baseline: list(systems[baseline])} | {name: list(lines) for name, lines in systems.items()}
     scorers, notes = _scorers(metrics, lowercase, target_language)
@@ -163,11 +175,7 @@ def line_ter(
     hypotheses: Sequence[str], references: Sequence[str], target_language: str | None = None
 ) -> list[float]:
     """Return the TER of each line against its reference, in percent, in lower case. See `score_corpus`."""
-    scorer = _scorers(("ter",), False, target_language)[0]["ter"]
-    return [
-        float(scorer.sentence_score(hypothesis, [reference]).score)
-        for hypothesis, reference in zip(hypotheses, references, strict=True)
-    ]
+    return _by_line(_scorers(("ter",), False, target_language)[0]["ter"], hypotheses, references)
 
 
 def line_bleu(
@@ -179,7 +187,12 @@ def line_bleu(
     """
     from sacrebleu.metrics.bleu import BLEU
 
-    scorer = BLEU(tokenize=_bleu_tokenizer(_code(target_language))[0], effective_order=True, force=True)
+    tokenizer, _ = _bleu_tokenizer(_code(target_language))
+    scorer = BLEU(tokenize=tokenizer, effective_order=True, force=True)
+    return _by_line(scorer, hypotheses, references)
+
+
+def _by_line(scorer: Metric, hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
     return [
         float(scorer.sentence_score(hypothesis, [reference]).score)
         for hypothesis, reference in zip(hypotheses, references, strict=True)
@@ -198,31 +211,6 @@ def check_options(metrics: Sequence[MetricName], bootstrap: int = 0) -> None:
         )
 
 
-def check_test(test: str) -> None:
-    """Raise ConfigError for an unknown significance test."""
-    if test not in TESTS:
-        raise ConfigError(
-            f"test = {test!r} cannot be used", hint="bs: paired bootstrap; ar: approximate randomisation"
-        )
-
-
-def _checked_baseline(
-    systems: Mapping[str, Sequence[str]], baseline: str | None, test: Test, samples: int | None
-) -> str:
-    """Return the name of the baseline. Raise ConfigError for invalid options."""
-    if len(systems) < 2:
-        raise ConfigError("a comparison needs at least two systems", hint="name a baseline and a system")
-    check_test(test)
-    baseline = next(iter(systems)) if baseline is None else baseline
-    if baseline not in systems:
-        raise ConfigError(
-            f"baseline {baseline!r} is not one of the systems", hint="choose one of: " + ", ".join(systems)
-        )
-    if samples is not None and samples < 1:
-        raise ConfigError(f"samples = {samples} cannot be used", hint="use at least 1")
-    return baseline
-
-
 def _paired_test(
     systems: Mapping[str, list[str]],
     columns: list[list[str | None]],
@@ -237,7 +225,7 @@ def _paired_test(
     signatures, results = PairedTest(
         list(systems.items()),
         {str(metric): scorer for metric, scorer in scorers.items()},
-        _untyped(columns),
+        cast(Any, columns),  # it takes None for a missing reference, but its types lack it
         test_type=test,
         n_samples=draws,
         # A bootstrap gives the intervals too; a randomisation needs a bootstrap for them.
@@ -294,11 +282,6 @@ def _checked(
     for number, line in enumerate(zip(*columns, strict=True), 1):
         if all(reference is None for reference in line):
             raise DataError(f"line {number}: every reference is missing", hint="give each line one")
-    return columns
-
-
-def _untyped(columns: list[list[str | None]]) -> Any:
-    """Return the references for sacreBLEU, which takes None for a missing one but whose types lack it."""
     return columns
 
 

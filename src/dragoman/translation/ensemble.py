@@ -37,24 +37,21 @@ def check_members(members: Sequence[Member], average: str) -> None:
         raise ConfigError(
             f"average = {average!r} cannot be used", hint=f"use {' or '.join(get_args(Average))}"
         )
-    if len(members) == 1:
-        return
     first = members[0]
-    for number, one in enumerate(members, 1):
-        if one.models > 1:
+    own = first.source_language, first.target_language
+    for number, other in enumerate(members if len(members) > 1 else (), 1):
+        if other.models > 1:
             raise ConfigError(
-                f"model {number} is an ensemble of {one.models} models",
+                f"model {number} is an ensemble of {other.models} models",
                 hint="name all models in one ensemble",
             )
-    for number, other in enumerate(members[1:], 2):
-        own = first.source_language, first.target_language
         if own != (other.source_language, other.target_language):
             raise ConfigError(
                 f"model 1 translates from {own[0]} to {own[1]}, model {number} from "
                 f"{other.source_language} to {other.target_language}",
                 hint="the models of an ensemble need the same languages",
             )
-        if not same_tokens(first.tokenizer, other.tokenizer):
+        if other is not first and not same_tokens(first.tokenizer, other.tokenizer):
             raise ConfigError(
                 f"model {number} has another vocabulary than model 1",
                 hint="the models of an ensemble need the same tokenizer: train them with other seeds on the "

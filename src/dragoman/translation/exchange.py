@@ -140,7 +140,8 @@ class Exchange:
         found = [_unless_known(one, prefix.strip()) for one, prefix in zip(each, prefixes, strict=True)]
         if not self.maker.decoding.protects:
             return found
-        return [_unless_known(one) if one and _loses_placeholders(one) else one for one in found]
+        loses = [one and one.known and not one.known.keeps_placeholders for one in found]
+        return [_unless_known(one) if lost else one for one, lost in zip(found, loses, strict=True)]
 
     @cached_property
     def _begin_of(self) -> Callable[[str], tuple[int, ...]]:
@@ -201,10 +202,6 @@ def _unless_known(guidance: Guidance | None, prefix: str | None = None) -> Guida
         return guidance
     fits = prefix is not None and guidance.known.target.startswith(prefix)
     return guidance if fits else replace(guidance, match=None)
-
-
-def _loses_placeholders(guidance: Guidance) -> bool:
-    return guidance.known is not None and not guidance.known.keeps_placeholders
 
 
 def _attention(

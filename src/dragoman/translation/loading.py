@@ -69,7 +69,12 @@ def load_model(
             )
         bundle = None if ours else _read_bundle(path, folder, "converting the model")
         config = read_config(folder) if bundle is None else bundle.config
-        found = {name: (one, _adapter(one, folder, config)) for name, one in (adapters or {}).items()}
+        found: dict[str, tuple[Path, AdapterConfig]] = {}
+        # Most folders have none of these, and what reads them takes 15 ms to import.
+        if adapters:
+            from dragoman.translation.folder.adapter import read_adapter
+
+            found = {name: (one, read_adapter(one, folder, config)) for name, one in adapters.items()}
         reason = against_native(engine, config.model, device=_name(device), dtype=dtype)
         if bundle is None and reason is None:
             loaded = _native_folder(path, folder, config, dtype)
@@ -78,11 +83,20 @@ def load_model(
         else:
             what = f"translating without the native engine ({reason})"
             bundle = bundle or _read_bundle(path, folder, what)
-            loaded = ready(bundle, device=device or _best_device(), dtype=dtype, engine="pytorch")
+            import torch
+
+            device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+            loaded = ready(bundle, device=device, dtype=dtype, engine="pytorch")
         # After the tokenizer: if that is damaged, these do not fit it, and would be blamed.
-        shortlist, risk = _shortlist(folder, config), _risk(folder, config)
-    variants = {name: _adapted(loaded, *one) for name, one in found.items()}
-    return replace(loaded, shortlist=shortlist, risk=risk, adapters=variants)
+        if (folder / SHORTLIST).exists():
+            from dragoman.translation.folder.shortlist import read_shortlist
+
+            loaded = replace(loaded, shortlist=read_shortlist(folder, config))
+        if (folder / RISK).exists():
+            from dragoman.translation.folder.risk import read_risk
+
+            loaded = replace(loaded, risk=read_risk(folder, config))
+    return replace(loaded, adapters={name: _adapted(loaded, *one) for name, one in found.items()})
 
 
 def ready(
@@ -94,12 +108,23 @@ def ready(
 ) -> Loaded:
     """Give a model in memory its engine. See `Translator.of`."""
     native = against_native(engine, bundle.config.model, device=_name(device), dtype=dtype) is None
-    return Loaded(
-        tokenizer=bundle.tokenizer,
-        engine=_native_engine(bundle, dtype) if native else _pytorch_engine(bundle, device, dtype),
-        config=bundle.config,
-        load_bundle=lambda: bundle,
-    )
+    if native:
+        from dragoman.translation.native.native import NativeEngine
+        from dragoman.translation.native.tensors import place_weights
+
+        dtype = "float32" if dtype in (None, "auto") else dtype
+        found: Engine = NativeEngine(bundle.model.config, place_weights(bundle.model), dtype=dtype)
+    else:
+        import torch
+
+        from dragoman.models.search.engine import PyTorchEngine
+
+        if device is not None:
+            bundle.model.to(torch.device(device))
+        if dtype == "bfloat16":
+            cast("torch.nn.Module", bundle.model).to(torch.bfloat16)
+        found = PyTorchEngine(bundle.model)
+    return Loaded(tokenizer=bundle.tokenizer, engine=found, config=bundle.config, load_bundle=lambda: bundle)
 
 
 def _native_folder(path: str | Path, folder: Path, config: FolderConfig, dtype: DType | None) -> Loaded:
@@ -118,31 +143,6 @@ def _native_folder(path: str | Path, folder: Path, config: FolderConfig, dtype: 
         config=config,
         load_bundle=load_bundle,
     )
-
-
-# Most folders have none of these, and what reads them takes 15 ms to import.
-
-
-def _adapter(path: Path, folder: Path, config: FolderConfig) -> AdapterConfig:
-    from dragoman.translation.folder.adapter import read_adapter
-
-    return read_adapter(path, folder, config)
-
-
-def _shortlist(folder: Path, config: FolderConfig) -> Shortlist | None:
-    if not (folder / SHORTLIST).exists():
-        return None
-    from dragoman.translation.folder.shortlist import read_shortlist
-
-    return read_shortlist(folder, config)
-
-
-def _risk(folder: Path, config: FolderConfig) -> Mapping[str, RiskModel]:
-    if not (folder / RISK).exists():
-        return {}
-    from dragoman.translation.folder.risk import read_risk
-
-    return read_risk(folder, config)
 
 
 def _adapted(loaded: Loaded, folder: Path, adapter: AdapterConfig) -> Variant:
@@ -176,32 +176,6 @@ def _read_bundle(path: str | Path, folder: Path, what: str) -> Bundle:
     """
     require_pytorch(f"{path}: {what}")
     return read_model(folder)
-
-
-def _native_engine(bundle: Bundle, dtype: DType | None) -> Engine:
-    from dragoman.translation.native.native import NativeEngine
-    from dragoman.translation.native.tensors import place_weights
-
-    dtype = "float32" if dtype in (None, "auto") else dtype
-    return NativeEngine(bundle.model.config, place_weights(bundle.model), dtype=dtype)
-
-
-def _pytorch_engine(bundle: Bundle, device: str | torch.device | None, dtype: DType | None) -> Engine:
-    import torch
-
-    from dragoman.models.search.engine import PyTorchEngine
-
-    if device is not None:
-        bundle.model.to(torch.device(device))
-    if dtype == "bfloat16":
-        cast("torch.nn.Module", bundle.model).to(torch.bfloat16)
-    return PyTorchEngine(bundle.model)
-
-
-def _best_device() -> str:
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _name(device: str | torch.device | None) -> str | None:

@@ -108,7 +108,7 @@ class Sentences:
 
     def translate(self, sentences: Sequence[Sentence]) -> list[Translated]:
         """Return one answer for each sentence, in order."""
-        answers = [None if _has_language(one) else _copied(one) for one in sentences]
+        answers = [None if has_language(one.text, one.kept) else _copied(one) for one in sentences]
         for way in (self._from_memory, self._with_pieces, self._as_it_is, self._once_more, self._in_parts):
             left = [number for number, answer in enumerate(answers) if answer is None]
             for number, answer in zip(left, way([sentences[number] for number in left]), strict=True):
@@ -170,10 +170,6 @@ class Sentences:
             done = translator.translate(lines, how, context=contexts if any(contexts) else None)
             found.update(zip(numbers, done, strict=True))
         return [found[number] for number in range(len(sentences))]
-
-
-def _has_language(one: Sentence) -> bool:
-    return has_language(one.text, one.kept)
 
 
 def _copied(one: Sentence, *doubts: str) -> Translated:

@@ -77,17 +77,10 @@ def check_beside(reads: Sequence[str], *, context: bool, formality: str | None) 
             )
 
 
-def check_unguided(what: str, *, guided: bool, reverse: bool) -> None:
-    """Raise ConfigError if `what` would leave terms, a memory or a reverse model out."""
-    if guided or reverse:
-        raise ConfigError(
-            f"{what} does not use {'terms and memories' if guided else 'a reverse model'}",
-            hint="call translate, or use the translator without them",
-        )
-
-
-def check_inspection(decoding: Decoding, target: str | None, prefix: str) -> None:
-    """Raise ConfigError for options that a trace, or a trace of a given `target`, does not use."""
+def check_inspection(
+    decoding: Decoding, target: str | None, prefix: str, guides: Sequence[object], reverse: object
+) -> None:
+    """Raise ConfigError for options and resources that a trace, or one of a given `target`, does not use."""
     changed = [one.name for one in fields(decoding) if getattr(decoding, one.name) != one.default]
     if unused := [name for name in changed if name not in _INSPECTED]:
         raise ConfigError(
@@ -101,6 +94,11 @@ def check_inspection(decoding: Decoding, target: str | None, prefix: str) -> Non
     )
     if target is not None and (searched or not is_blank(prefix)):
         raise ConfigError("a given translation cannot have options of a search", hint="leave one of them out")
+    if target is None and (guides or reverse is not None):
+        raise ConfigError(
+            f"inspection does not use {'terms and memories' if guides else 'a reverse model'}",
+            hint="call translate, or use the translator without them",
+        )
 
 
 def with_term_list(guides: Iterable[TermGuide], new: TermGuide) -> tuple[TermGuide, ...]:

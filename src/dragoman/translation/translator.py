@@ -17,7 +17,7 @@ from dragoman.text.guidance import LEAST, Formality, Guide
 from dragoman.text.segmenter import segment_text
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.ensemble import check_members, engine_of_members
-from dragoman.translation.exchange import Exchange, ScorePairs, choosing
+from dragoman.translation.exchange import Exchange, choosing
 from dragoman.translation.lines import (
     Addressed,
     Directions,
@@ -37,7 +37,6 @@ from dragoman.translation.resources import (
     check_memory,
     check_reverse,
     check_term_languages,
-    check_unguided,
     memory_guide,
     term_guide,
     with_term_list,
@@ -45,7 +44,14 @@ from dragoman.translation.resources import (
 from dragoman.translation.scoring import scored_pairs, sides
 from dragoman.translation.search.alignment import Aligning, Alignment, aligning_of
 from dragoman.translation.search.engine import Engine
-from dragoman.translation.search.options import Average, Beam, Decoding, DecodingOptions, Normalization
+from dragoman.translation.search.options import (
+    Average,
+    Beam,
+    Decoding,
+    DecodingOptions,
+    Normalization,
+    ScoringOptions,
+)
 from dragoman.translation.search.phrasing import Phrasing
 from dragoman.translation.sentences import LineCutter
 from dragoman.translation.translation import Translation, TranslationMaker, aligning_for
@@ -203,22 +209,11 @@ class Translator:
         first = members[0]
         if len(members) == 1:
             return first
-        together = cls(
-            first.tokenizer,
-            engine_of_members(members, average),
-            source_language=first.source_language,
-            target_language=first.target_language,
-            directions=first.directions,
-            generation=first.generation,
-            shortlist=first.shortlist,
-            aligning=first.aligning,
-            terms=first.terms,
-            memory=first.memory,
-            reads=[kind for kind in first.reads if all(kind in one.reads for one in members)],
-            reverse=first.reverse,
-            load_bundle=lambda: first.bundle,
-        )
-        together.models = len(members)
+        together = copy(first)
+        together.models, together.engine = len(members), engine_of_members(members, average)
+        together.reads = tuple(kind for kind in first.reads if all(kind in one.reads for one in members))
+        together.adapter, together._variants = None, {None: (together.engine, lambda: first.bundle)}
+        together.risk_models = together._own_risks = {}
         together._load_again = partial(cls.ensemble, members, average=average)
         return together
 
@@ -440,11 +435,7 @@ class Translator:
         of `lines` is raised after the translations of the lines before it.
         """
         asked = Decoding.of(decoding, options)
-        decoding = choosing(
-            asked,
-            shortlist=self.shortlist is not None,
-            reverse=self.reverse is not None,
-        )
+        decoding = choosing(asked, shortlist=self.shortlist is not None, reverse=self.reverse is not None)
         decoding.how(self.generation)  # raise ConfigError now, not at the first line
         source, to = self._directions.chosen(decoding.source, decoding.to)
         self._directions.warn_if_unseen(source, to)
@@ -547,53 +538,32 @@ class Translator:
         sources: Iterable[str] | Iterable[tuple[str, str]],
         targets: Iterable[str] | None = None,
         *,
-        source: str | None = None,
-        to: str | None = None,
         attention: str | None = None,
-        batch_tokens: int = 2048,
+        **options: Unpack[ScoringOptions],
     ) -> list[Alignment]:
         """Align `targets`, translations from anywhere, with their `sources`, line by line. Or give pairs.
 
-        `attention` is the layer, or layer and head, to align by; by default, the model's. Raises DataError
-        if the numbers of sources and targets differ, ConfigError for a model without attention.
+        `attention` is the layer, or layer and head, to align by; by default, the model's. Options and errors
+        are as in `score`. Raises ConfigError for a model without attention.
         """
-        scored = self.score(
-            sources,
-            targets,
-            source=source,
-            to=to,
-            attention=attention,
-            alignment=True,
-            batch_tokens=batch_tokens,
-        )
+        scored = self.score(sources, targets, attention=attention, alignment=True, **options)
         return [one.alignment for one in scored if one.alignment is not None]
 
     def evidence(
         self,
         sources: Iterable[str] | Iterable[tuple[str, str]],
         targets: Iterable[str] | None = None,
-        *,
-        source: str | None = None,
-        to: str | None = None,
-        batch_tokens: int = 2048,
+        **options: Unpack[ScoringOptions],
     ) -> list[Evidence]:
         """Return the model's evidence about `targets` as translations of `sources`, by line, or of pairs.
 
-        Raises DataError if the numbers of sources and targets differ.
+        Options and errors are as in `score`.
         """
         from dragoman.translation.search.evidence import evidence_of
 
-        aligns = self.aligning is not None
-        attention = str(self.aligning.attention) if self.aligning is not None else None
-        scored = self.score(
-            sources,
-            targets,
-            source=source,
-            to=to,
-            attention=attention,
-            alignment=aligns,
-            batch_tokens=batch_tokens,
-        )
+        own = self.aligning
+        attention = None if own is None else str(own.attention)
+        scored = self.score(sources, targets, attention=attention, alignment=own is not None, **options)
         return [
             evidence_of(one.source, one.text, one.token_logp, one.attention, one.alignment) for one in scored
         ]
@@ -602,22 +572,18 @@ class Translator:
         self,
         sources: Iterable[str] | Iterable[tuple[str, str]],
         targets: Iterable[str] | None = None,
-        *,
-        source: str | None = None,
-        to: str | None = None,
-        batch_tokens: int = 2048,
+        **options: Unpack[ScoringOptions],
     ) -> list[Risk]:
         """Return the risk of `targets`, translations of `sources` from anywhere, line by line, or of pairs.
 
-        `translate` with the option `risk` assesses the model's own translations. Raises DataError if the
-        numbers of sources and targets differ.
+        `translate` with the option `risk` assesses the model's own translations. Options and errors are as in
+        `score`.
         """
         from dragoman.translation.search.risk import assess
 
         sources, targets = sides(sources, targets)
-        evidence = self.evidence(sources, targets, source=source, to=to, batch_tokens=batch_tokens)
-        source, to = self._directions.chosen(source, to)
-        languages = self.pair(Decoding(source=source, to=to))
+        evidence = self.evidence(sources, targets, **options)
+        languages = self.pair(Decoding(source=options.get("source"), to=options.get("to")))
         model, several = self._risk_model(languages[1]), bool(self._directions.targets)
         return [
             assess(model, one, line, target, languages, given=True, several=several)
@@ -680,10 +646,8 @@ class Translator:
 
         decoding = Decoding.of(decoding, options)
         text, start = self.addressed(line.strip(), decoding.source, decoding.to)
-        check_inspection(decoding, target, prefix)
+        check_inspection(decoding, target, prefix, self.guides, self.reverse)
         check_beside(self.reads, context=bool(context), formality=None)
-        if target is None:
-            check_unguided("inspection", guided=bool(self.guides), reverse=self.reverse is not None)
         look = inspect if intervention is None else partial(contrast, intervention=intervention)
         return look(
             self.bundle,
@@ -755,6 +719,9 @@ class Translator:
         attention, alignment = decoding.attention, decoding.alignment
         maker = self._maker(decoding)
         own = self.aligning if maker.attention is None else Aligning(maker.attention)
+        back = None if self.reverse is None else self.reverse.score
+        if self.reverse is not None and self.reverse.directions:  # a model of one pair needs no languages
+            back = partial(self.reverse.score, source=to, to=source)
         return Exchange(
             maker=maker,
             how=decoding.how(self.generation),
@@ -763,10 +730,5 @@ class Translator:
             phrasing=self._phrasing,
             aligning=maker.aligning or own,
             score=partial(self.score, source=source, to=to, attention=attention, alignment=alignment),
-            reverse=None if self.reverse is None else _back(self.reverse, source, to),
+            reverse=back,
         )
-
-
-def _back(reverse: Translator, source: str | None, to: str | None) -> ScorePairs:
-    """The scores of translations back into the source language. A model of one pair needs no languages."""
-    return partial(reverse.score, source=to, to=source) if reverse.directions else reverse.score

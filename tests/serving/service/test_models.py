@@ -12,6 +12,7 @@ from tests.serving.engines import Several, Shift, ask, served
 from tests.serving.service.test_service import run
 
 from dragoman.base.errors import ConfigError, DataError, ModelError
+from dragoman.serving.service.inspection import Inspector
 from dragoman.serving.service.models import ModelSpec, load_all, load_served
 from dragoman.serving.service.service import Service
 from dragoman.translation.loading import Variant
@@ -19,7 +20,7 @@ from dragoman.translation.native.build import unavailable
 from dragoman.translation.translator import Translator
 
 SAVED = Path(__file__).parents[2] / "saved" / "0.1"
-ALL: Any = {"engine": None, "device": None, "dtype": None}
+ALL: Any = {"engine": None, "dtype": None}
 
 
 def test_names_are_those_of_folders_unless_given() -> None:
@@ -48,6 +49,8 @@ def test_an_architecture_without_a_native_engine_is_shared_too() -> None:
     assert model.engine == "pytorch"
     bundle = model.translator.bundle  # inspection needs it
     assert (bundle.source_language, bundle.target_language) == ("en", "de")
+    (about,) = Inspector([model]).about()["models"]
+    assert (about["architecture"], about["heads"]) == ("recurrent", {})
     alone = Translator.load(SAVED / "recurrent").translate(["Tom sleeps."], max_extra_tokens=50)[0].text
     service = Service([model])
 

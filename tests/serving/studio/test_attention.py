@@ -24,7 +24,7 @@ SOURCE, TARGET = "Tom sleeps.", "Tom schläft."
 
 @pytest.fixture(params=["transformer", "window", "convolutional", "recurrent"])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A training folder whose run is not over: config.json and model.safetensors come at its end."""
+    """A training folder whose run is not over: model.safetensors comes at its end."""
     saved = SAVED / request.param
     shutil.copytree(
         saved, tmp_path / "run", ignore=shutil.ignore_patterns("config.json", "model.safetensors")
@@ -35,6 +35,8 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     write_weights(checkpoints / "step-0000008.safetensors", weights)
     write_weights(checkpoints / "step-0000016.safetensors", {name: 0.5 * w for name, w in weights.items()})
     write_weights(checkpoints / "final.safetensors", weights)
+    for name in ("config.json", "generation.json"):  # as training writes them when it begins
+        shutil.copy(saved / name, checkpoints)
     (tmp_path / "run" / "metrics.jsonl").write_text(train(16))
     (tmp_path / "saved").symlink_to(saved)
     return tmp_path / "run"
@@ -77,22 +79,23 @@ def test_its_own_translation_and_what_is_wrong(folder: Path) -> None:
     (folder / "checkpoints" / "step-0000016.safetensors").write_bytes(b"damaged")
     with pytest.raises(ModelError, match="step-0000016"):
         attentions.matrix(folder, "16", SOURCE, None)
-    (folder / "training.toml").write_text("")
-    with pytest.raises(ModelError, match="training.toml"):
-        attentions.matrix(folder, "final", SOURCE, None)
+    (folder / "checkpoints" / "config.json").unlink()
+    (folder / "checkpoints" / "final.safetensors").rename(folder / "checkpoints" / "step-0000032.safetensors")
+    with pytest.raises(ModelError, match="config.json"):
+        attentions.matrix(folder, "32", SOURCE, None)
 
 
 @pytest.mark.parametrize("folder", ["transformer"], indirect=True)
 def test_traces_are_kept_but_only_some(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention, "_KEPT", 2)
     loads = []
-    real = attention.load_checkpoint
-    monkeypatch.setattr(attention, "load_checkpoint", lambda *a: loads.append(a) or real(*a))  # type: ignore[func-returns-value]
+    real = attention.model_folder
+    monkeypatch.setattr(attention, "model_folder", lambda path: loads.append(path) or real(path))  # type: ignore[func-returns-value]
     attentions = Attentions()
     for name in ("8", "8", "16", "8", "final", "8", "16"):
         attentions.matrix(folder, name, SOURCE, TARGET)
 
-    assert [path.stem for _, path in loads] == ["step-0000008", "step-0000016", "final", "step-0000016"]
+    assert [path.stem for path in loads] == ["step-0000008", "step-0000016", "final", "step-0000016"]
 
 
 def test_why_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,6 @@ from dragoman.cli.display.plain import (
     direction_rows,
     facts,
     finished,
-    harmless,
     sample_lines,
     share_done,
     sparkline,
@@ -65,7 +64,6 @@ class Live(Display):
             vertical_overflow="crop",
         )
 
-    @harmless
     def on_start(self, event: Started) -> None:
         self.started, self.since = event, self.clock()
         about = _grid()
@@ -75,7 +73,6 @@ class Live(Display):
         atexit.register(self.close)
         self.live.start(refresh=True)
 
-    @harmless
     def on_report(self, event: Report) -> None:
         before = self.report or event
         steps, seconds = event.step - before.step, event.seconds - before.seconds
@@ -83,7 +80,6 @@ class Live(Display):
         self.report, self.since = event, self.clock()
         self._refresh()
 
-    @harmless
     def on_validation(self, event: Validation) -> None:
         self.validations.append(event)
         heading = Text.assemble((f"update {event.step:,}", "bold"), (f"  {clock_time(event.elapsed)}", "dim"))
@@ -102,13 +98,11 @@ class Live(Display):
         self._print(Padding(Group(heading, table) if table.rows else Group(heading, Text()), (0, 0, 0, 2)))
         self._refresh(at_once=True)
 
-    @harmless
     def on_message(self, text: str) -> None:
         # No blank lines between messages before the panel starts.
         below = 1 if self.live.is_started else 0
         self._print(Padding(_line(text, wrap=True, style="yellow"), (0, 0, below, 2)))
 
-    @harmless
     def on_finish(self, event: Finished) -> None:
         self.finished, self.since, self.rate = event, self.clock(), 0.0
         self.close()
@@ -138,7 +132,7 @@ class Live(Display):
     def _renderable(self) -> RenderableType:
         try:
             return self.panel()
-        except Exception:  # runs in a thread of rich, which `harmless` does not guard
+        except Exception:  # runs in a thread of rich, which `Display` does not guard
             return Text("")
 
     def panel(self) -> RenderableType:

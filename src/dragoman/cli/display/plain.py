@@ -9,7 +9,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import IO, Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import IO, Self
 
 from rich.cells import cell_len, set_cell_size
 
@@ -18,12 +18,16 @@ from dragoman.base.tables import aligned, count
 from dragoman.text.clean import clean
 from dragoman.training.events import Finished, Quiet, Report, SampleTranslation, Started, Validation
 
-P = ParamSpec("P")
-D = TypeVar("D", bound="Display")
-
 
 class Display(Quiet):
-    """An observer that shows something. A with-block closes it, so that the terminal is left tidy."""
+    """An observer that shows something. A with-block closes it, so that the terminal is left tidy.
+
+    An error of a display does not stop the training: the display closes, and its fall-back takes over.
+    """
+
+    def __init_subclass__(cls) -> None:
+        for name in [name for name in vars(cls) if name.startswith("on_")]:
+            setattr(cls, name, _harmless(vars(cls)[name]))
 
     def __init__(self) -> None:
         self.instead: Display | None = None  # takes over when this display has failed
@@ -42,22 +46,20 @@ class Display(Quiet):
         self.close()
 
 
-def harmless(method: Callable[Concatenate[D, P], None]) -> Callable[Concatenate[D, P], None]:
-    """Keep errors of a display from stopping the training: it closes and its fall-back takes over."""
-
+def _harmless(method: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(method)
-    def guarded(self: D, *args: P.args, **kwargs: P.kwargs) -> None:
+    def guarded(self: Display, event: object) -> None:
         if self.instead is None:
             try:
-                return method(self, *args, **kwargs)
+                return method(self, event)
             except (Exception, SystemExit):  # rich exits the program when a pipe is closed
                 logging.getLogger(__name__).debug("a display failed", exc_info=True)
                 self.instead = self.fall_back()
                 self.close()
-        getattr(self.instead, method.__name__)(*args, **kwargs)
+        getattr(self.instead, method.__name__)(event)
         return None
 
-    return cast(Callable[Concatenate[D, P], None], guarded)
+    return guarded
 
 
 class Silent(Display):
@@ -80,13 +82,11 @@ class Plain(Display):
         self.started: Started | None = None
         self.shown = -math.inf  # when the last report was shown, in seconds
 
-    @harmless
     def on_start(self, event: Started) -> None:
         self.started = event
         for label, value in (("output", event.output), *facts(event)):
             self._write(f"{label:<10} {value}")
 
-    @harmless
     def on_report(self, event: Report) -> None:
         now = self.clock()
         if now - self.shown < self.every:
@@ -103,7 +103,6 @@ class Plain(Display):
             f"left {clock_time(event.eta_seconds)}"
         )
 
-    @harmless
     def on_validation(self, event: Validation) -> None:
         self._write(f"validation at {event.step:,}: " + "  ".join(validation_parts(event)))
         for line in direction_rows(event):
@@ -112,12 +111,10 @@ class Plain(Display):
             for label, text, equal in sample_lines(sample):
                 self._write(f"  {label:<11}  {text}{'  (= reference)' if equal else ''}")
 
-    @harmless
     def on_message(self, text: str) -> None:
         for line in textwrap.wrap(clean(text), WIDTH):  # it may name many lines of the text
             self._write(line)
 
-    @harmless
     def on_finish(self, event: Finished) -> None:
         for line in finished(event):
             self._write(line)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast, get_args
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 from dragoman.base.errors import ConfigError, DataError, QualityError
 from dragoman.base.languages import closest
@@ -24,7 +22,19 @@ from dragoman.cli.models import (
     leakage_of,
     models_and_text,
 )
-from dragoman.cli.options import Bootstrap, Data, Flag, Flags, Json, Lowercase, Model, Quiet, Recipe, TestName
+from dragoman.cli.options import (
+    Bootstrap,
+    Data,
+    Flag,
+    Flags,
+    Json,
+    Lowercase,
+    Model,
+    Quiet,
+    Recipe,
+    TestName,
+    argument,
+)
 from dragoman.cli.outcome import to_json, waiting, warn
 from dragoman.translation.search.options import Decoding
 
@@ -40,11 +50,10 @@ def evaluate(
     model: Model,
     text: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="TEXT",
-            help="Test text and its reference translation: two files, one .tsv, .jsonl or .tmx, or -. More "
+        argument(
+            "TEXT",
+            "Test text and its reference translation: two files, one .tsv, .jsonl or .tmx, or -. More "
             "model folders come first: all translate together, as an ensemble.",
-            show_default=False,
         ),
     ] = None,
     *,
@@ -184,7 +193,7 @@ def evaluate(
             hint="line n of one must be the translation of line n of the other",
         )
     leaked = leakage_of([*models, *([against] if against is not None and is_model else [])], pairs, "test")
-    types: dict[str, TypeSpeed] = {}
+    types: dict[str, dict[str, Any]] = {}  # how fast each is
     hypotheses: dict[str, list[str]] = {}
     with joined() as world:
 
@@ -253,7 +262,7 @@ def evaluate(
             "beam": size,
             "cut_short": evaluation.truncated,
             **({"warnings": leaked} if leaked else {}),
-            **({"dtype": types[str(each)].dtype, "types": [*map(asdict, types.values())]} if dtype else {}),
+            **({"dtype": types[str(each)]["dtype"], "types": [*types.values()]} if dtype else {}),
             **scoring.to_table(results),
             **({"risk": report.to_table()} if report else {}),
             **({"consistency": alike} if alike else {}),
@@ -315,17 +324,6 @@ def _check_risk(
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class TypeSpeed:
-    """How fast a model is with numbers of one type, and the size of its weights."""
-
-    dtype: str
-    engine: str
-    seconds: float
-    sentences_per_second: float
-    weights_bytes: int  # in memory
-
-
 def _dtypes(dtype: str | None, *, alone: bool) -> list[DType | None]:
     """Return the types to translate in, float32 first if there are others. Raises ConfigError.
 
@@ -350,40 +348,34 @@ def _dtypes(dtype: str | None, *, alone: bool) -> list[DType | None]:
 
 def _speed(
     dtype: DType | None, translator: Translator, evaluation: Evaluation, models: Sequence[Path]
-) -> TypeSpeed:
+) -> dict[str, Any]:
+    """How fast a model is with numbers of one type, and the size of its weights in memory."""
     from dragoman.translation.folder.checkpoint import model_folder
     from dragoman.translation.folder.config import WEIGHTS
     from dragoman.translation.folder.header import read_header
     from dragoman.translation.folder.quantised import bytes_in_memory
 
-    engine = type(translator.engine).__name__
     default = "bfloat16" if dtype == "bfloat16" else "float32"  # PyTorch's engine has no attribute dtype
     used = str(getattr(translator.engine, "dtype", default))
-    return TypeSpeed(
-        dtype=used,
-        engine=engine.removesuffix("Engine").lower(),
-        seconds=evaluation.seconds,
-        sentences_per_second=evaluation.sentences_per_second,
-        weights_bytes=sum(
-            bytes_in_memory(read_header(model_folder(model) / WEIGHTS), used) for model in models
-        ),
-    )
+    headers = [read_header(model_folder(model) / WEIGHTS) for model in models]
+    return {
+        "dtype": used,
+        "engine": type(translator.engine).__name__.removesuffix("Engine").lower(),
+        "seconds": evaluation.seconds,
+        "sentences_per_second": evaluation.sentences_per_second,
+        "weights_bytes": sum(bytes_in_memory(header, used) for header in headers),
+    }
 
 
-def _compared(types: list[TypeSpeed]) -> list[str]:
+def _compared(types: list[dict[str, Any]]) -> list[str]:
     """Return a table of speeds and sizes. The others are compared with the first."""
     from dragoman.base.tables import aligned
 
-    rows = [
-        [
-            one.dtype,
-            one.engine,
-            f"{one.sentences_per_second:,.1f}",
-            f"{one.sentences_per_second / types[0].sentences_per_second:.2f} x",
-            f"{one.weights_bytes / 1e6:,.1f} MB",
-        ]
-        for one in types
-    ]
+    first, rows = types[0]["sentences_per_second"], []
+    for one in types:
+        speed, size = one["sentences_per_second"], one["weights_bytes"]
+        row = f"{speed:,.1f}", f"{speed / first:.2f} x", f"{size / 1e6:,.1f} MB"
+        rows.append([one["dtype"], one["engine"], *row])
     return aligned([["type", "engine", "sentences/s", "speed", "weights"], *rows], right=(2, 3, 4))
 
 

@@ -16,7 +16,7 @@ from dragoman.cli.models import files_of_models, model_and_pairs, warn_if_uncali
 from dragoman.cli.options import Flag, Flags, Model, NumberType, OutputFile, Quiet, TextAndTranslation
 from dragoman.cli.outcome import to_json, waiting
 from dragoman.cli.writing import opened_output
-from dragoman.translation.search.options import Decoding
+from dragoman.translation.search.options import Decoding, ScoringOptions
 
 if TYPE_CHECKING:
     from dragoman.text.corpora.corpus import Corpus
@@ -100,15 +100,8 @@ def _gold(line: str, where: str) -> Gold:
 
 
 def _alignments(translator: Translator, corpus: Corpus, decoding: Decoding) -> Iterator[Alignment]:
-    for sources, targets in _sides(corpus, _TOGETHER):
-        yield from translator.align(
-            sources,
-            targets,
-            source=decoding.source,
-            to=decoding.to,
-            attention=decoding.attention,
-            batch_tokens=decoding.batch_tokens,
-        )
+    for sides in _sides(corpus, _TOGETHER):
+        yield from translator.align(*sides, attention=decoding.attention, **_options(decoding))
 
 
 def risk(
@@ -140,16 +133,13 @@ def risk(
 
 
 def _rows(translator: Translator, corpus: Corpus, decoding: Decoding) -> Iterator[dict[str, Any]]:
-    for sources, targets in _sides(corpus, _JUDGED):
-        found = translator.risk(
-            sources,
-            targets,
-            source=decoding.source,
-            to=decoding.to,
-            batch_tokens=decoding.batch_tokens,
-        )
-        for source, target, one in zip(sources, targets, found, strict=True):
+    for sides in _sides(corpus, _JUDGED):
+        for source, target, one in zip(*sides, translator.risk(*sides, **_options(decoding)), strict=True):
             yield {"source": source, "text": target, "risk": one.to_table()}
+
+
+def _options(decoding: Decoding) -> ScoringOptions:
+    return {"source": decoding.source, "to": decoding.to, "batch_tokens": decoding.batch_tokens}
 
 
 def _sides(corpus: Corpus, most: int) -> Iterator[tuple[list[str], list[str]]]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Bootstrap, Flag, Json, Lowercase, TestName
+from dragoman.cli.options import Bootstrap, Flag, Json, Lowercase, TestName, argument
 from dragoman.cli.outcome import to_json
 
 if TYPE_CHECKING:
@@ -16,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def score(
-    hypotheses: Annotated[Path, typer.Argument(metavar="HYPOTHESES", help="Translations, one a line.")],
+    hypotheses: Annotated[Path, argument("HYPOTHESES", "Translations, one a line.")],
     references: Annotated[
         list[Path],
-        typer.Argument(metavar="REFERENCES...", help="Reference translations: one file or several."),
+        argument("REFERENCES...", "Reference translations: one file or several."),
     ],
     against: Annotated[Path | None, Flag("Compare with these translations, and test significance.")] = None,
     test: TestName = "bs",

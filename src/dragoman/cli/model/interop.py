@@ -7,10 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.cli.options import Flag, NoVerify, Quiet, VerifyOn
+from dragoman.cli.options import Flag, NoVerify, Quiet, VerifyOn, argument
 from dragoman.cli.outcome import tell, waiting, warn
 from dragoman.interop.formats import FORMATS, ExportFormat
 
@@ -26,9 +24,9 @@ _LISTED = 20  # languages; more have no place in a line
 def import_model(
     source: Annotated[
         str,
-        typer.Argument(
-            metavar="SOURCE",
-            help="A folder, a zip or tar archive, the .bin of a Firefox model beside its other files, or the "
+        argument(
+            "SOURCE",
+            "A folder, a zip or tar archive, the .bin of a Firefox model beside its other files, or the "
             "name of a model on the Hugging Face hub, such as Helsinki-NLP/opus-mt-en-de.",
         ),
     ],
@@ -104,9 +102,7 @@ def lines_to_verify(path: str | None, *, no_verify: bool) -> list[str]:
 def export_model(
     models: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="MODEL...", help="A model folder, or RUN@500; for html, one or more.", show_default=False
-        ),
+        argument("MODEL...", "A model folder, or RUN@500; for html, one or more."),
     ],
     to: Annotated[str, Flag(f"The format: {', '.join([*FORMATS, 'html'])}.", metavar="FORMAT")],
     output: Annotated[
@@ -167,7 +163,9 @@ def export_model(
     if len(models) > 1 or views is not None:
         what = "several models" if len(models) > 1 else "--views"
         raise ConfigError(f"{what} with --to {to}", hint="only html can: --to html")
-    target = _format(to)
+    target: ExportFormat | None = next((one for one in FORMATS if one == to.lower()), None)
+    if target is None:
+        raise ConfigError(f"--to {to}: unknown format", hint=f"choose {', '.join([*FORMATS, 'html'])}")
     if (suffix := FORMATS[target].suffix) and output.suffix != suffix:
         raise ConfigError(f"{output}: not an {suffix} file", hint=f"write to {output}{suffix}")
     from dragoman.interop import exports
@@ -175,7 +173,13 @@ def export_model(
     from dragoman.translation.translator import Translator
 
     lines = lines_to_verify(verify_on, no_verify=no_verify)
-    pairs = _calibration(calibrate)
+    pairs = []
+    if calibrate is not None:
+        from dragoman.text.corpora.corpus import open_corpus
+
+        pairs = [(line.source, line.target) for line in open_corpus(calibrate) if line.source.strip()]
+        if not pairs:
+            raise DataError(f"{calibrate[0]}: only empty lines", hint="check that it is the right file")
     with waiting(f"exporting to {to}", shown=not quiet), opened(models[0]) as folder:
         bundle = Translator.load(models[0], device="cpu", engine="pytorch").bundle
         done = exports.export_model(
@@ -194,17 +198,6 @@ def export_model(
         warn(text)
     _say_verified(done, no_verify=no_verify, quiet=quiet)
     tell(f"{output}: written", quiet=quiet)
-
-
-def _calibration(paths: tuple[str, str] | None) -> list[tuple[str, str]]:
-    if paths is None:
-        return []
-    from dragoman.text.corpora.corpus import open_corpus
-
-    pairs = [(line.source, line.target) for line in open_corpus(paths) if line.source.strip()]
-    if not pairs:
-        raise DataError(f"{paths[0]}: only empty lines", hint="check that it is the right file")
-    return pairs
 
 
 def _say_cost(model: Path, output: Path, pairs: list[tuple[str, str]]) -> None:
@@ -236,11 +229,3 @@ def _export_page(models: list[Path], output: Path, views: str | None, *, quiet: 
     with waiting("exporting to html", shown=not quiet):
         size = export_page(models, output, views=names)
     tell(f"{output}: written, {size / 1e6:.1f} MB; open it in a browser", quiet=quiet)
-
-
-def _format(name: str) -> ExportFormat:
-    """Return the format of that name, in any case. Raises ConfigError for an unknown one."""
-    for known in FORMATS:
-        if name.lower() == known:
-            return known
-    raise ConfigError(f"--to {name}: unknown format", hint=f"choose {', '.join([*FORMATS, 'html'])}")

@@ -8,10 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.cli.options import Commands, Flag, Json, Quiet
+from dragoman.cli.options import Commands, Flag, Json, Quiet, argument
 from dragoman.cli.outcome import tell, to_json, waiting
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ memory = Commands(
     no_args_is_help=True,
 )
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A translation memory.")]
+File = Annotated[Path, argument("FILE", "A translation memory.")]
 SourceLanguage = Annotated[
     str | None,
     Flag("For a new memory: the language of the sources.", flag="--source-language", metavar="CODE"),
@@ -43,8 +41,8 @@ Author = Annotated[str, Flag("Who translated.", flag="--author", metavar="NAME")
 @memory.command("add", short_help="Add one translation.")
 def memory_add(
     file: File,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The text.")],
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="Its translation.")],
+    source: Annotated[str, argument("SOURCE", "The text.")],
+    target: Annotated[str, argument("TARGET", "Its translation.")],
     author: Author = "",
     note: Annotated[str, Flag("A note.")] = "",
     source_language: SourceLanguage = None,
@@ -64,7 +62,7 @@ def memory_add(
 @memory.command("search", short_help="Find a text, or similar ones.")
 def memory_search(
     file: File,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text.")],
+    text: Annotated[str, argument("TEXT", "The text.")],
     least: Annotated[float, Flag("Find texts at least this similar, in percent.", metavar="N")] = 70.0,
     most: Annotated[int, Flag("Print up to this many.", at_least=1)] = 5,
     as_json: Json = False,
@@ -93,7 +91,7 @@ def memory_import(
     file: File,
     files: Annotated[
         list[str],
-        typer.Argument(metavar="INPUT...", help="A .tmx, .tsv or .jsonl file, or two files of text."),
+        argument("INPUT...", "A .tmx, .tsv or .jsonl file, or two files of text."),
     ],
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
@@ -125,7 +123,7 @@ def memory_import(
 @memory.command("export", short_help="Write the pairs to a file.")
 def memory_export(
     file: File,
-    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="A .tmx or .tsv file.")],
+    output: Annotated[Path, argument("OUTPUT", "A .tmx or .tsv file.")],
     quiet: Quiet = False,
 ) -> None:
     """Write all pairs as TMX, which other programs read, or as TSV. The newest come last.

@@ -13,7 +13,19 @@ import typer
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.tables import aligned, count
 from dragoman.cli.models import languages_for, leakage_of
-from dragoman.cli.options import Commands, Flag, Flags, Json, Model, NewFolder, Quiet, WholeModel
+from dragoman.cli.options import (
+    Commands,
+    Flag,
+    Flags,
+    Json,
+    Model,
+    NewFolder,
+    OutputFile,
+    Quiet,
+    TextAndTranslation,
+    WholeModel,
+    argument,
+)
 from dragoman.cli.outcome import tell, to_json, waiting, warn
 from dragoman.text.clean import clean
 from dragoman.translation.search.options import Decoding
@@ -87,16 +99,13 @@ def model_verify(folder: WholeModel, as_json: Json = False) -> None:
 def model_average(
     folders: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="MODEL...",
-            help="Model folders, or checkpoints of a run (RUN@500 or files in RUN/checkpoints): two or more. "
+        argument(
+            "MODEL...",
+            "Model folders, or checkpoints of a run (RUN@500 or files in RUN/checkpoints): two or more. "
             "With --last or --best, one run.",
-            show_default=False,
         ),
     ],
-    output: Annotated[
-        Path, Flag("Write the average here: a new folder.", flag="--output -o", metavar="FOLDER")
-    ],
+    output: NewFolder,
     last: Annotated[int | None, Flag("Average the last N checkpoints of a run.", at_least=2)] = None,
     best: Annotated[
         int | None, Flag("Average the N checkpoints of a run that scored best.", at_least=2)
@@ -143,9 +152,7 @@ def model_average(
 @model.command("merge", short_help="Merge an adapter into its model.")
 def model_merge(
     folder: WholeModel,
-    adapter: Annotated[
-        Path, typer.Argument(metavar="ADAPTER", help="An adapter folder for the model.", show_default=False)
-    ],
+    adapter: Annotated[Path, argument("ADAPTER", "An adapter folder for the model.")],
     output: NewFolder,
     quiet: Quiet = False,
 ) -> None:
@@ -175,10 +182,9 @@ def model_extend(
     folder: WholeModel,
     text: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="TEXT...",
-            help="Text in the new languages, to learn pieces from: files of lines, compressed or not, or -.",
-            show_default=False,
+        argument(
+            "TEXT...",
+            "Text in the new languages, to learn pieces from: files of lines, compressed or not, or -.",
         ),
     ] = None,
     *,
@@ -220,20 +226,13 @@ def model_extend(
 @model.command("shortlist", short_help="Learn which target tokens each source token may need.")
 def model_shortlist(
     folder: WholeModel,
-    text: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TEXT",
-            help="Parallel text, best the training text: two files, one .tsv, .jsonl or .tmx, or -.",
-            show_default=False,
-        ),
-    ],
+    text: TextAndTranslation,
     frequent: Annotated[int, Flag("Target tokens that every sentence may use.")] = 100,
     candidates: Annotated[int, Flag("Translations of each source token.")] = 100,
     pairs: Annotated[int, Flag("Learn from at most N pairs, spread over the text.")] = 500_000,
     quiet: Quiet = False,
 ) -> None:
-    """Learn a vocabulary shortlist from parallel text and write it into the model folder.
+    """Learn a vocabulary shortlist from parallel text, best the training text. Write it into the folder.
 
     With translate --shortlist a sentence then uses only the most frequent target tokens and the likeliest
     translations of its own tokens: a few hundred in place of the whole vocabulary. Some words that a
@@ -264,15 +263,7 @@ def model_shortlist(
 @model.command("calibrate", short_help="Learn the risk of the model's translations.")
 def model_calibrate(
     folder: WholeModel,
-    text: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TEXT",
-            help="Parallel text that the model was not trained on: two files, one .tsv, .jsonl or .tmx, "
-            "or -.",
-            show_default=False,
-        ),
-    ],
+    text: TextAndTranslation,
     *,
     pairs: Annotated[int, Flag("Use at most N pairs, spread over the text.", at_least=1)] = 2000,
     decoding: Annotated[Decoding, Flags("source", "to")],
@@ -280,10 +271,10 @@ def model_calibrate(
 ) -> None:
     """Learn the risk of the model's translations from held-out text, and write it into the model folder.
 
-    Half of the text fits the probabilities and chooses the thresholds of the flags. The other half measures
-    them; its figures are printed and go into the model card. It needs 200 pairs. Training does this with its
-    validation text. The file is risk.json; delete it to undo. A model of several target languages needs it
-    for each.
+    The model must not have been trained on the text. Half of it fits the probabilities and chooses the
+    thresholds of the flags. The other half measures them; its figures are printed and go into the model card.
+    It needs 200 pairs. Training does this with its validation text. The file is risk.json; delete it to undo.
+    A model of several target languages needs it for each.
 
     \b
       dragoman model calibrate runs/en-de valid.en valid.de
@@ -328,8 +319,8 @@ def model_quantize(folder: Model, output: NewFolder, quiet: Quiet = False) -> No
 
 @model.command("diff", short_help="Show the differences of two models.")
 def model_diff(
-    first: Annotated[Path, typer.Argument(metavar="A", help="A model folder.", show_default=False)],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Another model folder.", show_default=False)],
+    first: Annotated[Path, argument("A", "A model folder.")],
+    second: Annotated[Path, argument("B", "Another model folder.")],
     as_json: Json = False,
 ) -> None:
     """Show how two models differ: configuration, tokenizer, search and each weight.
@@ -351,9 +342,7 @@ def model_diff(
 @model.command("card", short_help="Print the model card.")
 def model_card(
     folder: Model,
-    output: Annotated[
-        Path | None, Flag("Write to this file. [default: the terminal]", flag="--output -o")
-    ] = None,
+    output: OutputFile = None,
     quiet: Quiet = False,
 ) -> None:
     """Print the model card: README.md of the folder, or one made from the folder if it has none.

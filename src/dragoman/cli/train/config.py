@@ -5,21 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Flag, Json
+from dragoman.cli.options import Flag, Json, argument
 from dragoman.cli.outcome import to_json
 
 
 def config(
     words: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="SECTION|key=value",
-            help="Sections or options to print, such as model, data.filter or model.heads; by default all. "
+        argument(
+            "SECTION|key=value",
+            "Sections or options to print, such as model, data.filter or model.heads; by default all. "
             "Options to change, such as model.heads=8.",
-            show_default=False,
         ),
     ] = None,
     preset: Annotated[

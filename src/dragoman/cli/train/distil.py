@@ -8,10 +8,8 @@ from tarfile import is_tarfile
 from typing import Annotated
 from zipfile import is_zipfile
 
-import typer
-
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Flag, Flags, Quiet, Verbose
+from dragoman.cli.options import Flag, Flags, Quiet, Verbose, argument
 from dragoman.cli.train.train import TrainCommand, TrainingRun, say_next, sort_words, training
 
 __all__ = ["TrainCommand", "distil"]  # the command takes two files after --valid, as train does
@@ -20,13 +18,12 @@ __all__ = ["TrainCommand", "distil"]  # the command takes two files after --vali
 def distil(
     words: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="TEACHER|TEXT|key=value",
-            help="One teacher, or several that teach together: a folder, or for the first also an archive or "
+        argument(
+            "TEACHER|TEXT|key=value",
+            "One teacher, or several that teach together: a folder, or for the first also an archive or "
             "a model of Marian or Hugging Face. Then the text: two files, one .tsv, .jsonl or .tmx file, or "
             "- for TSV on standard input; or, with teacher.reference_weight=0, one file of sources. Then "
             "options of the recipe, such as teacher.words=0.5.",
-            show_default=False,
         ),
     ] = None,
     output: Annotated[

@@ -9,10 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Data, Flag, Json, Quiet, Seeds, Verbose
+from dragoman.cli.options import Data, Flag, Json, Quiet, Seeds, Verbose, argument
 from dragoman.cli.outcome import tell
 from dragoman.cli.train.train import sort_words, training
 
@@ -20,10 +18,9 @@ from dragoman.cli.train.train import sort_words, training
 def ladder(
     words: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="RECIPE|key=value",
-            help="Recipes (TOML) that name training, validation and test text; then overrides for all.",
-            show_default=False,
+        argument(
+            "RECIPE|key=value",
+            "Recipes (TOML) that name training, validation and test text; then overrides for all.",
         ),
     ] = None,
     output: Annotated[

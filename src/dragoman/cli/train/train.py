@@ -16,14 +16,13 @@ import typer
 
 from dragoman.base.errors import ConfigError, Elsewhere, Interrupted
 from dragoman.base.machine import require_pytorch
-from dragoman.cli.options import Command, Data, Flag, Quiet, Recipe, Seeds, Verbose
+from dragoman.cli.options import Command, Data, Flag, Quiet, Recipe, Seeds, Verbose, argument
 from dragoman.cli.outcome import tell
 from dragoman.cli.signals import Stopper, number_of
 from dragoman.text.corpora.compressed import without_suffix
 
 if TYPE_CHECKING:
     from dragoman.training.events import Observer, Stop
-    from dragoman.training.runs.comparison.seeds import Seeded, Watch
 
 
 _PAIRS_IN_ONE_FILE = (".tsv", ".jsonl", ".ndjson", ".tmx")
@@ -141,13 +140,12 @@ class TrainingRun:
 def train(
     words: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="TEXT|key=value",
-            help="Two text files, where line n of one is the translation of line n of the other; or one "
+        argument(
+            "TEXT|key=value",
+            "Two text files, where line n of one is the translation of line n of the other; or one "
             ".tsv, .jsonl or .tmx file; or - for TSV on standard input. Files may be compressed (.gz, "
             ".zst). For text in many files, quote patterns: 'train-*.en' 'train-*.de'. Then options of the "
             "recipe, such as model.heads=8.",
-            show_default=False,
         ),
     ] = None,
     output: Annotated[
@@ -211,7 +209,8 @@ def train(
                 "--seeds reads the text again for every seed, and standard input can be read only once",
                 hint="write the text into files",
             )
-        from dragoman.training.runs.comparison.seeds import plan_seeds
+        from dragoman.training.runs.card import command_line
+        from dragoman.training.runs.comparison.seeds import SUMMARY, plan_seeds, report_seeds, train_seeds
 
         runs = plan_seeds(
             seeds,
@@ -222,7 +221,11 @@ def train(
             validated=bool(run.valid) or base is not None,  # tuning holds a part of the text out
             own_text=not files,
         )
-        _train_seeds(runs, output, train_in, data=run.data, watch=watch, quiet=quiet)
+        say = partial(tell, quiet=quiet or not speaks())
+        train_seeds(runs, lambda one, *more: train_in(one.folder, one.overrides, *more), watch=watch, say=say)
+        if speaks():
+            print(report_seeds(runs, output, data_root=run.data, command=command_line()).to_text())
+            say(f"see {output / SUMMARY}")
         return
     with watch(output) as (observer, stop):
         train_in(output, overrides, observer, stop)
@@ -238,33 +241,6 @@ def say_next(output: Path, quiet: bool) -> None:
     if (RunFolder(output).metrics.result() or {}).get("doubts"):
         text = f"{name} is not a model to translate with: see the warnings above, and docs/how-to/train.md"
     tell(text, quiet=quiet or not speaks())
-
-
-def _train_seeds(
-    runs: Sequence[Seeded],
-    output: Path,
-    train_in: Callable[[Path, Sequence[str], Observer, Stop], None],
-    *,
-    data: Path | None,
-    watch: Watch,
-    quiet: bool,
-) -> None:
-    """Train with several seeds, one after the other, and print their scores."""
-    from dragoman.training.runs.comparison.seeds import SUMMARY, report_seeds, train_seeds
-
-    say = partial(tell, quiet=quiet or not speaks())
-    train_seeds(
-        runs,
-        lambda run, observer, stop: train_in(run.folder, run.overrides, observer, stop),
-        watch=watch,
-        say=say,
-    )
-    if not speaks():
-        return
-    from dragoman.training.runs.card import command_line
-
-    print(report_seeds(runs, output, data_root=data, command=command_line()).to_text())
-    say(f"see {output / SUMMARY}")
 
 
 def speaks() -> bool:

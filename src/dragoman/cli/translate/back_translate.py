@@ -16,7 +16,7 @@ from dragoman.base.languages import related
 from dragoman.base.tables import count
 from dragoman.cli.input import STDIN, Input, keep_apart
 from dragoman.cli.models import Loading, files_of_models, models_and_text
-from dragoman.cli.options import Flag, Flags, Quiet
+from dragoman.cli.options import Flag, Flags, Quiet, argument
 from dragoman.cli.outcome import tell
 from dragoman.cli.writing import (
     Writer,
@@ -44,19 +44,18 @@ def back_translate(
     context: typer.Context,
     model: Annotated[
         Path,
-        typer.Argument(
-            metavar="MODEL",
-            help="A model of the reverse direction, from the language of TEXT. More model folders may "
+        argument(
+            "MODEL",
+            "A model of the reverse direction, from the language of TEXT. More model folders may "
             "follow: all translate together, as an ensemble.",
         ),
     ],
     text: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="TEXT",
-            help="Text in the target language of the system to train, one sentence a line: files or "
+        argument(
+            "TEXT",
+            "Text in the target language of the system to train, one sentence a line: files or "
             "patterns, plain or compressed (.gz, .zst); - is standard input. [default: -]",
-            show_default=False,
         ),
     ] = None,
     *,

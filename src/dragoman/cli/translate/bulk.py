@@ -14,7 +14,7 @@ import typer
 from dragoman.base.errors import ConfigError
 from dragoman.cli.input import STDIN
 from dragoman.cli.models import Guides, Loading, models_and_text
-from dragoman.cli.options import Flag, Flags, Model, Quiet
+from dragoman.cli.options import Flag, Flags, Model, Quiet, argument
 from dragoman.cli.outcome import waiting, warn
 from dragoman.cli.translate.documents import fail
 from dragoman.cli.translate.translate import FILE_OPTIONS, SEARCH, Plain, Sentences, warn_of_truncated
@@ -32,11 +32,10 @@ def bulk(
     model: Model,
     files: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="FILE",
-            help="Folders, files and patterns of text, one sentence a line, plain or compressed (.gz, .zst), "
+        argument(
+            "FILE",
+            "Folders, files and patterns of text, one sentence a line, plain or compressed (.gz, .zst), "
             "JSON Lines and Parquet. More model folders come first: all translate together.",
-            show_default=False,
         ),
     ] = None,
     *,

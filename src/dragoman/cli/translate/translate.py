@@ -24,7 +24,7 @@ from dragoman.cli.models import (
     rounded,
     warn_if_uncalibrated,
 )
-from dragoman.cli.options import Flag, Flags, Model, Quiet, check_applies
+from dragoman.cli.options import Flag, Flags, Model, Quiet, argument, check_applies
 from dragoman.cli.outcome import tell, warn
 from dragoman.cli.translate.documents import are_documents, plan_documents, protected, run_documents
 from dragoman.cli.writing import check_exist, made_from, shown_rate, writing_to
@@ -81,12 +81,11 @@ def translate(
     model: Model,
     files: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="FILE",
-            help="Lines of text, plain or compressed (.gz, .zst); - is standard input. Or "
+        argument(
+            "FILE",
+            "Lines of text, plain or compressed (.gz, .zst); - is standard input. Or "
             "documents: PO, XLIFF, Word and others, and folders of them. More model folders come first: all "
             "translate together, as an ensemble. [default: -]",
-            show_default=False,
         ),
     ] = None,
     *,
@@ -277,24 +276,20 @@ def translate(
         with shown_rate(lines.share, "translating", skipped=lines.skipped, shown=shown) as done:
             for number, one in enumerate(translations, lines.skipped + 1):
                 row = show(number, one, lines.ends.popleft())
-                writer.add(
-                    number, row, truncated=one.truncated, lacking=one.lacking, doubtful=bool(one.doubts)
-                )
+                counts = {"lacking": one.lacking, "doubtful": bool(one.doubts)}
+                writer.add(number, row, truncated=one.truncated, counts=counts)
                 done(number)
-    written = writer.written
-    if written.truncated and not quiet:
-        warn_of_truncated(written.truncated, "line ", [f"{one:,}" for one in written.first], decoding)
-    if written.lacking and not quiet:
-        where = _first(written.lacking, [f"{one:,}" for one in written.first_lacking])
-        what = "1 translation lacks" if written.lacking == 1 else f"{written.lacking:,} translations lack"
-        warn(f"{what} most of the source (line {where})")
-    if written.doubtful and not quiet:
-        where = _first(written.doubtful, [f"{one:,}" for one in written.first_doubtful])
-        what = (
-            "1 line with placeholders is"
-            if written.doubtful == 1
-            else (f"{written.doubtful:,} lines with placeholders are")
-        )
+    if quiet:
+        return
+    numbers = {what: [f"{one:,}" for one in first] for what, first in writer.written.first.items()}
+    if many := writer.written.counts.get("truncated"):
+        warn_of_truncated(many, "line ", numbers["truncated"], decoding)
+    if many := writer.written.counts.get("lacking"):
+        what = "1 translation lacks" if many == 1 else f"{many:,} translations lack"
+        warn(f"{what} most of the source (line {_first(many, numbers['lacking'])})")
+    if many := writer.written.counts.get("doubtful"):
+        what = "1 line with placeholders is" if many == 1 else f"{many:,} lines with placeholders are"
+        where = _first(many, numbers["doubtful"])
         warn(f"{what} translated only in parts, or not at all (line {where})")
 
 

@@ -17,10 +17,8 @@ from dragoman.serving.http.fields import Upload
 from dragoman.serving.service.ask import Ask, TranslatedDocument
 
 _PIECE = 64 * 2**10  # bytes
-_STRUCTURE, _MOST_STRUCTURE = (
-    b"<[{*_`\r\n",
-    500_000,
-)  # each takes up to 600 bytes of memory to read, and 150 us
+_STRUCTURE = b"<[{*_`\r\n"  # each takes up to 600 bytes of memory to read, and 150 us
+_MOST_STRUCTURE = 500_000
 
 
 async def document_of(call: Call, upload: Upload, ask: Ask) -> tuple[TranslatedDocument, str]:

@@ -228,11 +228,6 @@ class Endpoint:
         """Whether fields of other names are refused: by our own routes."""
         return self.family == "native" and bool(self.bodies)
 
-    @property
-    def uploads(self) -> bool:
-        """Whether it takes a file."""
-        return self.bodies == ("multipart",)
-
 
 async def serve(endpoint: Endpoint, state: ServerState, request: Request) -> Response:
     """Read a request, check its key, and answer it, or say why not."""
@@ -257,7 +252,7 @@ async def _answer(
     if endpoint.works and not state.ready:
         why = "the server is shutting down" if state.draining else "the models are being loaded"
         raise Refusal(503, f"{why}: try again later", retry_after=2)
-    most = limits.file_bytes + limits.body_bytes if endpoint.uploads else limits.body_bytes
+    most = limits.body_bytes + (limits.file_bytes if endpoint.bodies == ("multipart",) else 0)
     sent, held = await read_request(request, most=most, budget=state.budget, deadline=deadline)
     has_read()
     try:

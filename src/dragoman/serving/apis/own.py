@@ -209,9 +209,7 @@ _RESULT = {
     "match?": MATCH,
 }
 _MODEL = dict.fromkeys(_WORDS, str) | {name: [str] for name in _LISTS}
-_PAIRS = {
-    "pairs": [{"sources": [str], "targets": [str]}]
-}  # each source to each other language of the targets
+_PAIRS = {"pairs": [{"sources": [str], "targets": [str]}]}  # each source to each other of the targets
 
 ENDPOINTS = (
     Endpoint(

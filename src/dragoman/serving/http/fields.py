@@ -322,10 +322,7 @@ def table(about: str = "") -> Field:
     def parse(one: SentValue) -> Mapping[str, Any]:
         if not isinstance(one.value, dict):
             raise one.wrong("must be an object")
-        try:
-            json.dumps(one.value, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise one.wrong("has half of a surrogate pair, which is not a character") from None
+        _valid(one, json.dumps(one.value, ensure_ascii=False))
         return one.value
 
     return Field(parse, {"type": "object"}, about=about, missing={})

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-import threading
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import Any
 
@@ -21,6 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from dragoman.base.ctrl_c_at_start import handling
 from dragoman.base.errors import ConfigError
 from dragoman.serving.http.errors import Refusal, family_of, refused
 from dragoman.serving.http.guard import Guard, Served
@@ -55,17 +55,9 @@ def listen(host: str, port: int) -> socket.socket:
     return here
 
 
-@contextmanager
-def ignoring_hangup() -> Generator[None, None, None]:
+def ignoring_hangup() -> AbstractContextManager[None]:
     """Ignore SIGHUP, which means to load anew, while there is no server yet to handle it."""
-    if _HANGUP is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(_HANGUP, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(_HANGUP, before)
+    return handling([] if _HANGUP is None else [_HANGUP], signal.SIG_IGN)
 
 
 def application(routes: Sequence[Route], *, lifespan: Any) -> ASGIApp:
@@ -157,18 +149,11 @@ class HttpServer(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         """Handle the signals, and do not raise them again afterwards: they are not errors."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
         numbers = [signal.SIGINT, signal.SIGTERM]
         if _HANGUP is not None and (self._on_hangup or signal.getsignal(_HANGUP) != signal.SIG_IGN):
             numbers.append(_HANGUP)
-        before = {one: signal.signal(one, self.handle_exit) for one in numbers}
-        try:
+        with handling(numbers, self.handle_exit):
             yield
-        finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
 
 
 class _Patient(H11Protocol):

@@ -51,7 +51,12 @@ class FileTranslator:
         use(characters)
         results: list[Result | None] = []
         for portion in portions(document.segments, _size):
-            results += await self._portion(portion, route, ask, client, format.has_labels)
+            place = await self._place(client, sum(map(_size, portion)))
+            through = partial(self._through, portion, route, ask, format.has_labels)
+            try:
+                results += await self._stoppable(through, place)
+            finally:
+                place.leave()
         new = await self._read(partial(document.render, results))
         await self._read(partial(format.parse, new, languages))  # it must be readable again
         return TranslatedDocument(new if route.models else data, characters)
@@ -64,15 +69,6 @@ class FileTranslator:
             text = "\n".join(text_of(one.source) for one in document.segments)
             source = self._router.detect(text, ask).language
         return self._router.find(source, ask)
-
-    async def _portion(
-        self, segments: Sequence[Segment], route: Route, ask: Ask, client: str, labels: bool
-    ) -> list[Result | None]:
-        place = await self._place(client, sum(map(_size, segments)))
-        try:
-            return await self._stoppable(lambda: self._through(segments, route, ask, labels), place)
-        finally:
-            place.leave()
 
     async def _place(self, client: str, characters: int) -> QueuePlace:
         """Wait for a place. The deadline of the file ends the waiting."""

@@ -123,7 +123,9 @@ class Inspector:
         tags = model.tags(pair := (route.source, route.target))
         bundle = replace(self._bundle(model), source_language=pair[0], target_language=pair[1])
         text, start = model.translator.addressed(" ".join(question.text.split()), *tags)
-        _check_length(bundle, text)
+        tokens = len(bundle.tokenizer.encode_source([text])[0])
+        if tokens > _TOKENS:
+            raise TooLong(f"the text has {tokens} tokens", hint=f"at most {_TOKENS} can be inspected here")
         in_time()
         decoding = Decoding(**question.options)
         how = decoding.beam_search(bundle.generation)
@@ -160,15 +162,9 @@ def _check(question: Question) -> None:
         raise DataError("the text is empty", hint="give a sentence")
 
 
-def _check_length(bundle: Bundle, text: str) -> None:
-    tokens = len(bundle.tokenizer.encode_source([text])[0])
-    if tokens > _TOKENS:
-        raise TooLong(f"the text has {tokens} tokens", hint=f"at most {_TOKENS} can be inspected here")
-
-
 def _config_of(translator: Translator) -> Architecture:
     """The shape of a model, without loading it again."""
-    engine: Any = translator.engine
+    engine: Any = getattr(translator.engine, "engine", translator.engine)  # within the one that is shared
     config: Architecture = engine.model.config if hasattr(engine, "model") else engine.config
     return config
 

@@ -99,11 +99,7 @@ class ServedModel:
 
 
 def load_served(
-    spec: ModelSpec,
-    *,
-    engine: EngineName | None = None,
-    device: str | None = None,
-    dtype: DType | None = None,
+    spec: ModelSpec, *, engine: EngineName | None = None, dtype: DType | None = None
 ) -> ServedModel:
     """Load a model with its adapters and lists of terms.
 
@@ -112,9 +108,7 @@ def load_served(
     """
     from dragoman.translation.terms.terms import TermList
 
-    loaded = load_model(
-        spec.folder, engine=engine, device=device, dtype=dtype, adapters=dict(spec.adapters) or None
-    )
+    loaded = load_model(spec.folder, engine=engine, dtype=dtype, adapters=dict(spec.adapters))
     translator = Translator.of(shared(loaded))
     terms = {
         name: TermList.read(path, translator.source_language, translator.target_language)
@@ -130,7 +124,7 @@ def load_served(
 
 
 def load_all(
-    specs: Sequence[ModelSpec], *, engine: EngineName | None, device: str | None, dtype: DType | None
+    specs: Sequence[ModelSpec], *, engine: EngineName | None, dtype: DType | None
 ) -> list[ServedModel]:
     """Load models, each with a name of its own. Raises as `load_served` does."""
     names = [spec.called for spec in specs]
@@ -138,7 +132,7 @@ def load_all(
         raise ConfigError("no model to serve", hint="name at least one model folder")
     if double := next((name for name in names if names.count(name) > 1), None):
         raise ConfigError(f"two models are called {double!r}", hint="give one another name: NAME=FOLDER")
-    return [load_served(spec, engine=engine, device=device, dtype=dtype) for spec in specs]
+    return [load_served(spec, engine=engine, dtype=dtype) for spec in specs]
 
 
 def shared(loaded: Loaded) -> Loaded:

@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from itertools import pairwise, repeat
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from dragoman.base.languages import canonical
 from dragoman.documents.edits import Decoded
@@ -60,22 +60,8 @@ class WorkKey(NamedTuple):
     text: str
 
 
-class WordsKey(NamedTuple):
-    """The key of the next words of a translation: everything they depend on."""
-
-    model: str
-    digest: str
-    adapter: str | None
-    terms: str | None
-    tags: tuple[str, str]
-    most: int
-    prefix: str
-    context: str  # empty for a model that does not read it
-    text: str
-
-
 class Marked(NamedTuple):
-    """The translation of a text with markup."""
+    """The translation of a text with markup, and the match of the memory if it is one segment."""
 
     text: str
     match: Match | None
@@ -88,17 +74,31 @@ class _Plan:
     text: str
     route: Route
     confidence: float | None
-    parts: Segmented  # of a text without markup
+    parts: Segmented | None  # of a text without markup
     context: str = ""  # what stands before the text
 
     @property
+    def asked(self) -> Sequence[str]:
+        """What the models are asked for."""
+        if self.parts is not None:
+            return self.parts.sentences
+        return () if is_blank(self.text) else (self.text,)
+
+    @property
     def contexts(self) -> list[str]:
-        """What stands before each sentence."""
-        before = self.parts.sentences
+        """What stands before each of them, for a text without markup."""
+        if self.parts is None:
+            return [""] * len(self.asked)
+        before = self.asked
         return [
             " ".join(filter(None, (self.context, *before[max(0, number - SENTENCES) : number])))
             for number in range(len(before))
         ]
+
+    def answer(self, text: str, **more: Any) -> Answer:
+        """The answer with a translation, or with the text itself; `more` are other fields of it."""
+        route = self.route
+        return Answer(text=text, source=route.source, confidence=self.confidence, route=route, **more)
 
 
 class Router:
@@ -113,16 +113,15 @@ class Router:
         preparing: Executor,
         *,
         limits: Limits,
-        default_source: str | None,
         counting: Counting,
     ) -> None:
         """`threads` run the models, `preparing` what is short: detection, splitting, looking up."""
         self._pairs, self._models = pairs, {one.name: one for one in models}
         self._memories, self._preparing = memories, preparing
-        self._limits, self._counting, self._default = limits, counting, default_source
+        self._limits, self._counting = limits, counting
         most = limits.cache_bytes
         self._translations = Coalescer[WorkKey, "Translation | Marked"](threads, Cache(most), counting)
-        self._words = Coalescer[WordsKey, "tuple[NextWord, ...]"](threads, Cache(most // 16), counting)
+        self._words = Coalescer[WorkKey, "tuple[NextWord, ...]"](threads, Cache(most // 16), counting)
 
     def stop(self) -> None:
         """Stop all work, for good. Who waits for it gets NotReady."""
@@ -142,14 +141,21 @@ class Router:
             by_route.setdefault(plan.route, []).append(number)
         found: dict[int, Answer] = {}
         for route, numbers in by_route.items():
-            own = [plans[number] for number in numbers]
-            if not route.models:
-                answers = [_untouched(plan) for plan in own]
-            elif ask.markup == "text":
-                answers = await self._plain(route, own, ask, place)
-            else:
-                answers = await self._marked(route, own, ask, place)
-            found.update(zip(numbers, answers, strict=True))
+            own = {number: plans[number] for number in numbers}
+            if not route.models:  # the texts are in the target language
+                found |= {number: plan.answer(plan.text) for number, plan in own.items()}
+                continue
+            asked = [text for plan in own.values() for text in plan.asked]
+            before = [context for plan in own.values() for context in plan.contexts]
+            if ask.markup == "text":
+                pieces = [one for plan in own.values() if plan.parts for one in plan.parts.pieces]
+                self._counting.count("sentences", len(asked))
+                self._counting.count("remembered", sum(one.match is not None for one in pieces))
+            values, cached = await self._through(route, asked, before, ask, place)
+            left = iter(values)
+            for number, plan in own.items():
+                mine = [next(left) for _ in plan.asked]
+                found[number] = _answer(plan, mine, ask.n_best, cached=cached and bool(mine))
         return [found[number] for number in range(len(texts))]
 
     async def next_words(self, text: str, ask: Ask, most: int, place: QueuePlace) -> list[NextWord]:
@@ -158,12 +164,11 @@ class Router:
         if len(route.models) != 1:
             return []
         model = self._models[route.models[0]]
-        tags = model.tags((route.source, route.target))
+        source, to = model.tags((route.source, route.target))
         translator = model.variant(ask.adapter, ask.terms)
         context = "".join(ask.contexts[:1]) if "context" in translator.reads else ""
-        key = WordsKey(
-            model.name, model.digest, ask.adapter, ask.terms, tags, most, ask.prefix, context, text
-        )
+        how = _decoding(source=source, to=to, n_best=most)
+        key = _key(model, ask, how, None, ask.prefix)._replace(text=text, context=context)
         (found,), _ = await self._words.get([key], partial(_next_words, translator), place)
         return list(found)
 
@@ -174,7 +179,8 @@ class Router:
     def detect(self, text: str, ask: Ask) -> Guess:
         """The language that a text is translated from; the target, if the text is in it."""
         among = self.sources_for(ask)
-        default = self._default if self._default in among else among[0]
+        first = self._pairs.sources[0]
+        default = first if first in among else among[0]
         target = self._pairs.find(ask.target, ask.target).target
         return detect_language(text, among, default, target)[0]
 
@@ -196,7 +202,7 @@ class Router:
             guess = self.detect(text, ask)
             source, confidence = guess.language, guess.confidence
         route = self._pairs.find(source, ask.target, model=ask.model)
-        parts = Segmented((), ("",))
+        parts: Segmented | None = None
         if ask.markup == "text":
             known = None
             if ask.memory and not ask.prefix and self._memory(route, ask) is not None:
@@ -210,49 +216,6 @@ class Router:
 
     def _memory(self, route: Route, ask: Ask) -> TranslationMemory | None:
         return self._memories.of((route.source, route.target)) if ask.memory else None
-
-    # ---- texts without markup ---------------------------------------------------------------------------
-
-    async def _plain(self, route: Route, plans: Sequence[_Plan], ask: Ask, place: QueuePlace) -> list[Answer]:
-        sentences = [sentence for plan in plans for sentence in plan.parts.sentences]
-        contexts = [context for plan in plans for context in plan.contexts]
-        self._counting.count("sentences", len(sentences))
-        known = sum(one.match is not None for plan in plans for one in plan.parts.pieces)
-        self._counting.count("remembered", known)
-        values, cached = await self._through(route, sentences, contexts, ask, place)
-        left = iter(cast("Sequence[Translation]", values))
-        answers = []
-        for plan in plans:
-            own = [next(left) for _ in plan.parts.sentences]
-            answers.append(_answer(plan, own, ask.n_best, cached=cached and bool(own)))
-        return answers
-
-    # ---- texts with markup ------------------------------------------------------------------------------
-
-    async def _marked(
-        self, route: Route, plans: Sequence[_Plan], ask: Ask, place: QueuePlace
-    ) -> list[Answer]:
-        blank = [is_blank(plan.text) for plan in plans]
-        texts = [plan.text for plan, empty in zip(plans, blank, strict=True) if not empty]
-        values, cached = await self._through(route, texts, [""] * len(texts), ask, place)
-        left = iter(cast("Sequence[Marked]", values))
-        answers = []
-        for plan, empty in zip(plans, blank, strict=True):
-            found = Marked(plan.text, None) if empty else next(left)
-            answers.append(
-                Answer(
-                    text=found.text,
-                    source=plan.route.source,
-                    confidence=plan.confidence,
-                    route=plan.route,
-                    match=found.match,
-                    cached=cached and not empty,
-                    lacking=found.match is None and lacks_most(plan.text, found.text),
-                )
-            )
-        return answers
-
-    # ---- through the models -----------------------------------------------------------------------------
 
     async def _through(
         self, route: Route, texts: Sequence[str], contexts: Sequence[str], ask: Ask, place: QueuePlace
@@ -275,19 +238,7 @@ class Router:
                 changes: int | None = self._memories.changes[route.source, route.target]
             else:
                 changes = None
-            key = WorkKey(
-                name,
-                model.digest,
-                ask.adapter if ask.adapter in model.adapters else None,
-                ask.terms if ask.terms in model.terms else None,
-                changes,
-                how,
-                ask.markup,
-                ask.ignored_tags if ask.markup != "text" else frozenset(),
-                ask.prefix if last else "",
-                "",
-                "",
-            )
+            key = _key(model, ask, how, changes, ask.prefix if last else "")
             read = contexts if not step and "context" in translator.reads else repeat("")
             keys = [key._replace(text=text, context=one) for text, one in zip(texts, read, strict=False)]
             values, cached = await self._translations.get(keys, partial(_translated, translator), place)
@@ -317,6 +268,23 @@ def decoding_of(ask: Ask, tags: tuple[str, str], limits: Limits, *, last: bool) 
     )
 
 
+def _key(model: ServedModel, ask: Ask, how: Decoding, changes: int | None, prefix: str) -> WorkKey:
+    """The key without the text and its context."""
+    return WorkKey(
+        model.name,
+        model.digest,
+        ask.adapter if ask.adapter in model.adapters else None,
+        ask.terms if ask.terms in model.terms else None,
+        changes,
+        how,
+        ask.markup,
+        ask.ignored_tags if ask.markup != "text" else frozenset(),
+        prefix,
+        context="",
+        text="",
+    )
+
+
 def _translated(translator: Translator, keys: Sequence[WorkKey]) -> Iterable[Translation | Marked]:
     """The translations of texts whose keys differ in nothing else."""
     first = keys[0]
@@ -327,36 +295,34 @@ def _translated(translator: Translator, keys: Sequence[WorkKey]) -> Iterable[Tra
             texts, first.how, prefix=first.prefix or None, context=context, window=_WINDOW
         )
     markup = _MARKED[first.markup == "xml"]
-    return (Marked(*one) for one in translate_markup(translator, texts, markup, first.ignored, first.how))
+    return translate_markup(translator, texts, markup, first.ignored, first.how)
 
 
-def _next_words(translator: Translator, keys: Sequence[WordsKey]) -> Iterable[tuple[NextWord, ...]]:
+def _next_words(translator: Translator, keys: Sequence[WorkKey]) -> Iterable[tuple[NextWord, ...]]:
     for one in keys:
-        source, to = one.tags
+        how = one.how
         found = translator.next_words(
-            one.text, one.prefix, most=one.most, source=source, to=to, context=one.context or None
+            one.text,
+            one.prefix,
+            most=how.n_best,
+            source=how.source,
+            to=how.to,
+            context=one.context or None,
         )
         yield tuple(found)
 
 
-# ---- answers ---------------------------------------------------------------------------------------------
-
-
-def _untouched(plan: _Plan) -> Answer:
-    """The answer to a text that is in the target language."""
-    return Answer(text=plan.text, source=plan.route.source, confidence=plan.confidence, route=plan.route)
-
-
-def _answer(plan: _Plan, found: Sequence[Translation], n_best: int, *, cached: bool) -> Answer:
+def _answer(plan: _Plan, values: Sequence[Translation | Marked], n_best: int, *, cached: bool) -> Answer:
+    if plan.parts is None:
+        text, match = cast("Marked", values[0]) if values else Marked(plan.text, None)
+        lacking = match is None and lacks_most(plan.text, text)
+        return plan.answer(text, match=match, cached=cached, lacking=lacking)
+    found, bodies = cast("Sequence[Translation]", values), plan.parts.pieces
     text, _ = plan.parts.joined(plan.parts.bodies(one.text for one in found))
-    bodies = plan.parts.pieces
     translation = found[0] if len(bodies) == 1 and bodies[0].asked else None
     match = bodies[0].match if len(bodies) == 1 else None
-    return Answer(
-        text=text,
-        source=plan.route.source,
-        confidence=plan.confidence,
-        route=plan.route,
+    return plan.answer(
+        text,
         alternatives=tuple(_alternatives(plan.parts, text, found, n_best)),
         translation=None if plan.route.pivots else translation,
         match=match or (translation.match if translation else None),
@@ -382,21 +348,21 @@ def translate_markup(
     markup: Literal["html", "xml"],
     ignored: frozenset[str],
     decoding: Decoding,
-) -> list[tuple[str, Match | None]]:
-    """Return the translation of each text, and the match of the memory if it is one segment.
+) -> list[Marked]:
+    """Return the translation of each text.
 
     Any text is read, also if it is malformed. No tag is lost. All texts are translated together.
     """
     documents = [_document(translator, text, markup, ignored, decoding) for text in texts]
     segments = [segment for document in documents for segment in document.segments]
     results, _ = translate_segments(translator, segments, decoding)
-    answers: list[tuple[str, Match | None]] = []
+    answers: list[Marked] = []
     done = 0
     for document in documents:
         own = results[done : done + len(document.segments)]
         done += len(own)
         only = own[0] if len(own) == 1 else None
-        answers.append((document.render(own).decode(), only.match if only else None))
+        answers.append(Marked(document.render(own).decode(), only.match if only else None))
     return answers
 
 

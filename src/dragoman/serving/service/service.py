@@ -61,16 +61,12 @@ class Service:
         limits: Limits | None = None,
         *,
         memories: Memories | None = None,
-        default_source: str | None = None,
         counting: Counting | None = None,
     ) -> None:
         """See `open`."""
         self.models, self.limits = tuple(models), limits or Limits()
         self.pairs = Pairs(leg for one in self.models for leg in one.legs)
         self._memories, self._counting = memories or Memories({}), counting or Counting()
-        self._default = self.pairs.sources[0]
-        if default_source is not None:
-            self._default = self.pairs.find(default_source, default_source).source
         self._threads = Turns(self.limits.threads, "translate")
         self._preparing = ThreadPoolExecutor(_PREPARING, "prepare")
         self._reading = ThreadPoolExecutor(_READING, "read")
@@ -82,7 +78,6 @@ class Service:
             self._threads,
             self._preparing,
             limits=self.limits,
-            default_source=self._default,
             counting=self._counting,
         )
         self._started = self._draining = False
@@ -95,22 +90,20 @@ class Service:
         *,
         memories: Sequence[Path] = (),
         engine: EngineName | None = None,
-        device: str | None = None,
         dtype: DType | None = None,
-        default_source: str | None = None,
         counting: Counting | None = None,
     ) -> Service:
         """Load all models, which takes seconds.
 
         `memories` are translation memories, at most one for each pair. A missing file is created,
-        for the first pair without a memory. `default_source` is the language of texts without letters.
+        for the first pair without a memory.
 
         Raises ModelError for a model that cannot be loaded, ConfigError for options that contradict each
         other, such as two models with one name.
         """
-        served = load_all(models, engine=engine, device=device, dtype=dtype)
+        served = load_all(models, engine=engine, dtype=dtype)
         opened = Memories.open(memories, Pairs(leg for one in served for leg in one.legs))
-        return cls(served, limits, memories=opened, default_source=default_source, counting=counting)
+        return cls(served, limits, memories=opened, counting=counting)
 
     @property
     def ready(self) -> bool:
@@ -130,7 +123,7 @@ class Service:
     async def start(self) -> None:
         """Load the detector, translate a sentence with each model and measure its speed: then it is ready."""
         with suppress(ConfigError):  # without one, only a request that needs it fails
-            await self._prepare(partial(detect_language, "a", (), self._default))
+            await self._prepare(partial(detect_language, "a", (), self.pairs.sources[0]))
         for model in self.models:
             for adapter in (None, *model.adapters):
                 translator, (source, to) = model.variant(adapter, None), model.tags(model.pair)
@@ -245,7 +238,8 @@ class Service:
         text = _SURROGATE.sub("\ufffd", text)
         if ask is not None:
             return [await self._prepare(lambda: self._router.detect(text, ask))]
-        return await self._prepare(lambda: detect_language(text, self.pairs.languages, self._default))
+        pairs = self.pairs
+        return await self._prepare(lambda: detect_language(text, pairs.languages, pairs.sources[0]))
 
     async def matches(self, text: str, pair: tuple[str, str], limit: int = 5) -> list[FuzzyMatch]:
         """Return the pairs of the memory that are similar to a text, best first; nothing without a memory."""

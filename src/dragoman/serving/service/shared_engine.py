@@ -79,7 +79,12 @@ class SharedEngine:
             while ahead := list(itertools.islice(numbered, lookahead)):
                 yield from ((number, [NOTHING]) for number, request in ahead if not request.source)
                 asked = [one for one in ahead if one[1].source]
-                self._ask(caller, asked)
+                with self._changed:
+                    self._check()
+                    caller.waiting.extend(asked)
+                    if asked:
+                        self._callers.append(caller)
+                    self._changed.notify()
                 for _ in asked:
                     yield caller.next_answer()
         finally:
@@ -118,14 +123,6 @@ class SharedEngine:
                 yield number, found[0]
         finally:
             caller.left = True
-
-    def _ask(self, caller: _Caller, asked: Sequence[tuple[int, Request]]) -> None:
-        with self._changed:
-            self._check()
-            caller.waiting.extend(asked)
-            if asked:
-                self._callers.append(caller)
-            self._changed.notify()
 
     def _check(self) -> None:
         if self._closed:

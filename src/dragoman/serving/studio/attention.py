@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragoman.base.config import from_table
 from dragoman.base.errors import ModelError
 from dragoman.base.machine import has_pytorch
-from dragoman.models.shapes import Architecture
-from dragoman.serving.studio.watch import recipe_at
 from dragoman.training.checkpoints.paths import Checkpoints
+from dragoman.translation.folder.checkpoint import model_folder
 
 if TYPE_CHECKING:
     from dragoman.inspection import Trace
-    from dragoman.models.folder.bundle import Bundle
 
 LONGEST = 300  # characters of a sentence
 _KEPT = 24  # traces
 FINAL = "final"
-
-
-@dataclass(frozen=True)
-class _Shape:
-    model: Architecture
 
 
 def available(folder: Path | None) -> tuple[list[str], str]:
@@ -88,53 +79,18 @@ class Attentions:
         }
 
     def _trace(self, folder: Path, name: str, source: str, target: str | None) -> Trace:
-        path = _path(folder, name)
+        checkpoints = Checkpoints(folder / "checkpoints")
+        path = checkpoints.final if name == FINAL else checkpoints.step(int(name))
         try:
             key = (path, path.stat().st_mtime_ns, source, target)
         except OSError as error:
             raise ModelError(f"{path}: not found; training keeps the last checkpoints only") from error
         if key not in self._traces:
             from dragoman.inspection import inspect
+            from dragoman.models.folder.bundle import load
 
-            self._traces[key] = inspect(load_checkpoint(folder, path), source, target=target)
+            self._traces[key] = inspect(load(model_folder(path)), source, target=target)
         self._traces.move_to_end(key)
         while len(self._traces) > _KEPT:
             self._traces.popitem(last=False)
         return self._traces[key]
-
-
-def load_checkpoint(folder: Path, path: Path) -> Bundle:
-    """Return the model of a training folder with the weights in `path`; its run need not be over.
-
-    Raises ModelError if they do not belong together.
-    """
-    from dragoman.models.folder.bundle import Bundle, new_model
-    from dragoman.models.folder.weights import put_weights, read_weights
-    from dragoman.text.tokenizers.tokenizer import Tokenizer
-    from dragoman.translation.folder.header import read_header
-
-    tokenizer, recipe = Tokenizer.load(folder), recipe_at(folder / "training.toml")
-    if "model" not in recipe:
-        raise ModelError(f"{folder}: has no training.toml that describes a model")
-    shape = replace(
-        from_table(_Shape, {"model": recipe["model"]}).model,
-        source_vocab=tokenizer.source_size,
-        target_vocab=tokenizer.target_size,
-        pad_id=tokenizer.pad_id,
-        start_id=tokenizer.start_id,
-        end_id=tokenizer.end_id,
-    )
-    model = new_model(shape, read_header(path), path)
-    put_weights(model, read_weights(path), path)
-    data = recipe.get("data", {})
-    return Bundle(
-        model=model.eval(),
-        tokenizer=tokenizer,
-        source_language=str(data.get("source_language", "")),
-        target_language=str(data.get("target_language", "")),
-    )
-
-
-def _path(folder: Path, name: str) -> Path:
-    checkpoints = Checkpoints(folder / "checkpoints")
-    return checkpoints.final if name == FINAL else checkpoints.step(int(name))

@@ -10,7 +10,7 @@ import math
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -184,15 +184,11 @@ def _text(value: Any) -> str:
 
 
 def _scores(row: Row) -> str:
-    return ", ".join(_shown(row))
-
-
-def _shown(row: Row) -> Iterator[str]:
-    for name, label, digits in (("loss", "loss", 3), ("bleu", "BLEU", 1), ("chrf", "chrF", 1)):
-        if (value := _number(row.get(name))) is not None:
-            yield f"{label} {value:.{digits}f}"
-    if (search := _text(row.get("search"))) not in ("", "greedy"):
-        yield search
+    known = (("loss", "loss", 3), ("bleu", "BLEU", 1), ("chrf", "chrF", 1))
+    figures = [(label, _number(row.get(name)), digits) for name, label, digits in known]
+    shown = [f"{label} {value:.{digits}f}" for label, value, digits in figures if value is not None]
+    search = _text(row.get("search"))
+    return ", ".join(shown if search in ("", "greedy") else [*shown, search])
 
 
 def _compared(row: Row) -> str:

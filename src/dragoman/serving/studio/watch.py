@@ -6,14 +6,14 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from dragoman.base.config import read_toml
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.base.options import show
+from dragoman.base.options import option_name, show
 from dragoman.pipeline.running import RECORD, log_end, read_rows
 from dragoman.serving.studio.history import Axis, History, Point
 
@@ -316,16 +316,14 @@ def recipe_at(path: Path) -> dict[str, Any]:
         return {}
 
 
-def flat(tables: Mapping[str, Any]) -> dict[str, str]:
+def flat(tables: Mapping[str, Any], section: str = "") -> dict[str, str]:
     """Return options by their full names, such as `model.heads`, with their values as TOML."""
-    return dict(_flat(tables, ""))
-
-
-def _flat(tables: Mapping[str, Any], section: str) -> Iterator[tuple[str, str]]:
+    found: dict[str, str] = {}
     for key, value in tables.items():
-        name = f"{section}.{key}" if section else key
+        name = option_name(section, key)
         if isinstance(value, Mapping):
-            yield from _flat(value, name)
+            found |= flat(value, name)
         else:
             shown = show(value)
-            yield name, shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
+            found[name] = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
+    return found

@@ -19,7 +19,7 @@ from dragoman.base.config import from_table, to_table
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.models.adapter import AdapterShape
-from dragoman.translation.folder.config import ADAPTER, WEIGHTS, FolderConfig, read_json
+from dragoman.translation.folder.config import ADAPTER, WEIGHTS, FolderConfig, read_json, unusable
 from dragoman.translation.folder.digest import digest_of, is_digest
 from dragoman.translation.folder.fit import check_fit
 from dragoman.translation.folder.header import Outline, read_header
@@ -68,10 +68,7 @@ def read_adapter_config(folder: Path) -> AdapterConfig:
                 raise TypeError(f"{name} = {table[name]!r} is not a digest")
         return from_table(AdapterConfig, {field.name: table[field.name] for field in fields(AdapterConfig)})
     except (ConfigError, KeyError, TypeError, AttributeError) as error:
-        reason = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-        if isinstance(error, ConfigError) and error.hint:
-            reason += f" ({error.hint})"
-        raise ModelError(f"{path}: not a usable adapter: {reason}", hint=_RESTORE) from error
+        raise unusable(path, error, "adapter", _RESTORE) from error
 
 
 def read_adapter(folder: Path, base: Path, config: FolderConfig) -> AdapterConfig:

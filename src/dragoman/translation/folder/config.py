@@ -110,24 +110,22 @@ def read_model_config(folder: Path) -> FolderConfig:
             f"{_version(quantised)}",
             hint=_RESTORE,
         )
-    guidance = table.get("guidance", [])
+    known = entries(FolderConfig)
     try:
-        if not isinstance(guidance, list) or not all(isinstance(name, str) for name in guidance):
-            raise TypeError(f"guidance = {guidance!r} is not a list of names")
+        lists = {name: known[name].check(table.get(name, []), name) for name in ("directions", "guidance")}
         shape = from_table(_SHAPES[architecture], table["model"], "model")
         return FolderConfig(
             model=shape,
             source_language=str(table["source_language"]),
             target_language=str(table["target_language"]),
-            directions=_directions(table.get("directions", [])),
             weights=weights,
             alignment=_alignment(table.get("alignment"), shape),
-            guidance=tuple(guidance),
             quantised=quantised,
             original=original,
+            **lists,
         )
     except (ConfigError, KeyError, TypeError, AttributeError) as error:
-        raise _unusable(path, error) from error
+        raise unusable(path, error, "configuration") from error
 
 
 def read_generation(folder: Path) -> Beam:
@@ -136,7 +134,7 @@ def read_generation(folder: Path) -> Beam:
     try:
         return from_table(Beam, table, "generation")
     except (ConfigError, TypeError, AttributeError) as error:
-        raise _unusable(folder / "generation.json", error) from error
+        raise unusable(folder / "generation.json", error, "configuration") from error
 
 
 def banned_outside(config: FolderConfig) -> list[int]:
@@ -221,16 +219,6 @@ def _digests(folder: Path) -> dict[str, Any]:
     return files
 
 
-def _directions(table: Any) -> tuple[tuple[str, str], ...]:
-    """Pairs of languages. Raises TypeError for anything else."""
-    if not isinstance(table, list) or not all(
-        isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) for one in pair)
-        for pair in table
-    ):
-        raise TypeError(f"directions = {table!r} is not a list of pairs of languages")
-    return tuple((source, target) for source, target in table)
-
-
 def _alignment(text: Any, shape: Architecture) -> AttentionOf | None:
     """The head that aligns, such as "3.1". Raises ConfigError or TypeError if the decoder lacks it."""
     if text is None:
@@ -259,10 +247,12 @@ def options_to_write(config: Any, section: str) -> dict[str, Any]:
     }
 
 
-def _unusable(path: Path, error: Exception) -> ModelError:
-    missing = isinstance(error, KeyError)
-    reason = f"{error.args[0]} is missing" if missing else str(error)
-    return ModelError(f"{path}: not a usable configuration: {reason}", hint=_RESTORE)
+def unusable(path: Path, error: Exception, what: str, hint: str = _RESTORE) -> ModelError:
+    """The error for a file that should be a usable `what`, but for this `error`."""
+    reason = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+    if isinstance(error, ConfigError) and error.hint:
+        reason += f" ({error.hint})"
+    return ModelError(f"{path}: not a usable {what}: {reason}", hint=hint)
 
 
 def read_json(folder: Path, name: str) -> dict[str, Any]:

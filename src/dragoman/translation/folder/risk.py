@@ -29,6 +29,7 @@ from dragoman.translation.folder.config import (
     check_optional,
     forget_digest,
     read_json,
+    unusable,
     write_digests,
 )
 from dragoman.translation.search.evidence import FIGURES
@@ -78,8 +79,7 @@ def read_risk(folder: Path, config: FolderConfig) -> dict[str, RiskModel]:
         check_optional(folder, RISK, hint=_REMAKE)
         return {language: _model(one, names) for language, one in table["languages"].items()}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        reason = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-        raise ModelError(f"{path}: not a usable risk model: {reason}", hint=_REMAKE) from error
+        raise unusable(path, error, "risk model", _REMAKE) from error
 
 
 def copy_risk(folder: Path, output: Path, config: FolderConfig) -> None:

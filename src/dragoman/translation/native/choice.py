@@ -30,7 +30,9 @@ def against_native(
     wanted = engine or os.environ.get("DRAGOMAN_ENGINE") or "auto"
     _check("engine", wanted, get_args(EngineName))
     _check("dtype", dtype or "auto", get_args(DType))
-    reason = "engine = pytorch" if wanted == "pytorch" else _obstacle(config, device)
+    reason = "engine = pytorch" if wanted == "pytorch" else unsupported(config)
+    if reason is None and device not in (None, "cpu"):
+        reason = f"it does not run on {device}"
     if wanted == "auto" and dtype != "int8" and reason is None and device is None and _gpu():
         reason = "a GPU is faster"
     if reason is None:
@@ -44,10 +46,6 @@ def against_native(
             hint="dragoman doctor says more; float32 and bfloat16 work without it",
         )
     return reason
-
-
-def _obstacle(config: Architecture, device: str | None) -> str | None:
-    return unsupported(config) or (None if device in (None, "cpu") else f"it does not run on {device}")
 
 
 def _gpu() -> bool:

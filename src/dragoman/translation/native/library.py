@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from ctypes import c_char_p, c_double, c_float, c_int32, c_int64, c_void_p
-from typing import get_args
+from typing import Any, get_args
 
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.models.shapes import Activation, SSRUConfig, Tie, TransformerConfig
@@ -69,33 +69,27 @@ class Collected(ctypes.Structure):
     ]
 
 
+_WEIGHTS, _REASON = (ctypes.POINTER(_Weight), c_int64, c_int32), (c_char_p, c_int64)
+_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # what they return and take
+    "instructions": (c_char_p, _REASON),
+    "open": (c_void_p, (ctypes.POINTER(_Shape), *_WEIGHTS, c_int32, c_int32, *_REASON)),
+    "adapt": (c_void_p, (c_void_p, *_WEIGHTS, *_WEIGHTS[:2], c_double, c_int32, *_REASON)),
+    "ensemble": (c_void_p, (ctypes.POINTER(c_void_p), c_int32, c_int32, c_int32, *_REASON)),
+    "close": (None, (c_void_p,)),
+    "begin": (c_void_p, (c_void_p, c_int64)),
+    "end": (None, (c_void_p,)),
+    "submit": (c_int32, (c_void_p, c_int64, c_void_p, c_void_p)),
+    "collect": (ctypes.POINTER(Collected), (c_void_p, c_int64, c_int32)),
+    "free": (None, (ctypes.POINTER(Collected),)),
+}
+
+
 def functions() -> ctypes.CDLL:
     """Return the library with the types of its functions. Raises ConfigError if it is missing."""
     found = library()
-    found.dragoman_instructions.restype = c_char_p
-    found.dragoman_instructions.argtypes = [c_char_p, c_int64]
-    found.dragoman_open.restype = c_void_p
-    found.dragoman_open.argtypes = [
-        ctypes.POINTER(_Shape), ctypes.POINTER(_Weight), c_int64, c_int32, c_int32, c_int32, c_char_p,
-        c_int64,
-    ]  # fmt: skip
-    found.dragoman_adapt.restype = c_void_p
-    found.dragoman_adapt.argtypes = [
-        c_void_p, ctypes.POINTER(_Weight), c_int64, c_int32, ctypes.POINTER(_Weight), c_int64, c_double,
-        c_int32, c_char_p, c_int64,
-    ]  # fmt: skip
-    found.dragoman_ensemble.restype = c_void_p
-    found.dragoman_ensemble.argtypes = [
-        ctypes.POINTER(c_void_p), c_int32, c_int32, c_int32, c_char_p, c_int64,
-    ]  # fmt: skip
-    found.dragoman_close.argtypes = [c_void_p]
-    found.dragoman_begin.restype = c_void_p
-    found.dragoman_begin.argtypes = [c_void_p, c_int64]
-    found.dragoman_end.argtypes = [c_void_p]
-    found.dragoman_submit.argtypes = [c_void_p, c_int64, c_void_p, c_void_p]
-    found.dragoman_collect.restype = ctypes.POINTER(Collected)
-    found.dragoman_collect.argtypes = [c_void_p, c_int64, c_int32]
-    found.dragoman_free.argtypes = [ctypes.POINTER(Collected)]
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(found, f"dragoman_{name}")
+        function.restype, function.argtypes = result, arguments
     return found
 
 
@@ -117,17 +111,10 @@ def open_engine(
 ) -> int:
     """Pack the weights and return the engine, for `dragoman_close`. `where` names the weights in errors."""
     instructions()  # raises ConfigError for a wrong setting
-    table = _table(weights, where)
-    message = ctypes.create_string_buffer(_MESSAGE)
-    handle: int | None = functions().dragoman_open(
-        ctypes.byref(_shape(config, where)), table, len(table), TYPES.index(dtype), weights.mapped, threads,
-        message, _MESSAGE,
-    )  # fmt: skip
-    if handle is None:
-        raise ModelError(
-            f"{where}: {message.value.decode()}", hint="config.json and the weights do not belong together"
-        )
-    return handle
+    shape, table = _shape(config, where), _table(weights, where)
+    arguments = ctypes.byref(shape), table, len(table), TYPES.index(dtype), weights.mapped, threads
+    hint = "config.json and the weights do not belong together"
+    return _opened(functions().dragoman_open, *arguments, where=where, hint=hint)
 
 
 def open_adapted(
@@ -145,15 +132,9 @@ def open_adapted(
     `weights` belong to the base. `where` names them in errors, and `where_adapter` the adapter.
     """
     own, added = _table(weights, where), _table(adapter, where_adapter)
-    message = ctypes.create_string_buffer(_MESSAGE)
-    handle: int | None = functions().dragoman_adapt(
-        base, own, len(own), weights.mapped, added, len(added), scale, threads, message, _MESSAGE
-    )
-    if handle is None:
-        raise ModelError(
-            f"{where_adapter}: {message.value.decode()}", hint="this adapter belongs to another model"
-        )
-    return handle
+    arguments = base, own, len(own), weights.mapped, added, len(added), scale, threads
+    hint = "this adapter belongs to another model"
+    return _opened(functions().dragoman_adapt, *arguments, where=where_adapter, hint=hint)
 
 
 def open_ensemble(engines: Sequence[int], average: Average, threads: int) -> int:
@@ -161,12 +142,16 @@ def open_ensemble(engines: Sequence[int], average: Average, threads: int) -> int
 
     Their weights must stay in place.
     """
+    arguments = (c_void_p * len(engines))(*engines), len(engines), AVERAGES.index(average), threads
+    return _opened(functions().dragoman_ensemble, *arguments, where="ensemble", hint="use fewer models")
+
+
+def _opened(function: Any, *arguments: object, where: str, hint: str) -> int:
+    """Return the engine that a function of the library opens. Raises ModelError with the library's reason."""
     message = ctypes.create_string_buffer(_MESSAGE)
-    handle: int | None = functions().dragoman_ensemble(
-        (c_void_p * len(engines))(*engines), len(engines), AVERAGES.index(average), threads, message, _MESSAGE
-    )
+    handle: int | None = function(*arguments, message, _MESSAGE)
     if handle is None:
-        raise ModelError(f"ensemble: {message.value.decode()}", hint="use fewer models")
+        raise ModelError(f"{where}: {message.value.decode()}", hint=hint)
     return handle
 
 

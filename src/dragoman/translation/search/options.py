@@ -426,3 +426,11 @@ class DecodingOptions(TypedDict, total=False):
     top_k: int
     top_p: float
     seed: int
+
+
+class ScoringOptions(TypedDict, total=False):
+    """Those that all methods for given translations take."""
+
+    source: str | None
+    to: str | None
+    batch_tokens: int

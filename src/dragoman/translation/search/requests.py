@@ -62,13 +62,16 @@ def check_required(request: Request, config: ModelConfig) -> None:
     if not required:
         return
     check_tokens("tokens that appear once", required, config.target_vocab)
-    never = {config.end_id, *never_generated_ids(config, request.how)}
-    never |= {token for rule in request.rules if isinstance(rule, Banned) for token in rule.tokens}
-    if clash := sorted(never.intersection(required)):
+    if clash := sorted(_forbidden(request, config).intersection(required)):
         raise ConfigError(
             f"token {clash[0]} must appear once and may not be generated",
             hint="it is banned, or padding, start or end: leave it out of one rule",
         )
+
+
+def _forbidden(request: Request, config: ModelConfig) -> set[int]:
+    banned = {token for rule in request.rules if isinstance(rule, Banned) for token in rule.tokens}
+    return banned | {config.end_id, *never_generated_ids(config, request.how)}
 
 
 def phrases_of(rules: Iterable[Rule]) -> Phrases | None:
@@ -115,8 +118,7 @@ def check_phrases(request: Request, config: ModelConfig) -> None:
     tokens = tokens_of(rule)
     check_tokens("tokens of phrases", tokens, config.target_vocab)
     _check_joining(rule.joining, config.target_vocab)
-    never = {config.end_id, *never_generated_ids(config, request.how), *required_of(request.rules)}
-    never |= {token for each in request.rules if isinstance(each, Banned) for token in each.tokens}
+    never = _forbidden(request, config).union(required_of(request.rules))
     if clash := sorted(never.intersection(tokens)):
         raise ConfigError(
             f"a phrase needs token {clash[0]}, which another rule forbids",
