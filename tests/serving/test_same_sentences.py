@@ -11,6 +11,7 @@ from dragoman.documents.segment import Segment
 from dragoman.documents.translate import translate_segments
 from dragoman.text.segmenter import segment_text
 from dragoman.translation.exchange import Exchange
+from dragoman.translation.lines import LineItem
 from tests.serving.standin import running
 from tests.serving.web.dictionary import service_of, translator
 
@@ -28,8 +29,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The sentences that a model is asked for."""
     requests, lines = Exchange.requests, set[str]()
 
-    def watched(self: Exchange, items: Sequence[tuple[str, str]]) -> Iterator[Any]:
-        lines.update(line for line, _ in items)
+    def watched(self: Exchange, items: Sequence[LineItem]) -> Iterator[Any]:
+        lines.update(item.line for item in items)
         return requests(self, items)
 
     monkeypatch.setattr(Exchange, "requests", watched)
