@@ -130,8 +130,9 @@ SHOWN = {
     "A dog.": "Ein Hund.",
     "The house.": "Das Haus.",
 }
-# With texts that a memory, a check or a tokenizer needs, not shown with a model.
-OTHERS = {"Save the file.", "Save the files.", "Click the button."}
+# With texts that a memory, a check, a context or a tokenizer needs, not shown with a model.
+OTHERS = {"Save the file.", "Save the files.", "Click the button.", "It is old.", "It is new."}
+OTHERS |= {"Do you know him?"}
 EXAMPLE = re.compile(
     r"""(?:runs/en-de|--compare|q=|echo|"text":|"texts":\ \[|lines\ =\ \[|,\ |
     translator\(|translate\(\[?|inspect\(|using\()
