@@ -31,7 +31,7 @@ export class SentencePanel {
         by("keep").hidden = kept || !(this.remembers() && changed && sentence.text.trim());
         by("undo").hidden = !sentence.changed;
         by("read").hidden = !sentence.context;
-        by("read").textContent = sentence.context ? `Read with what stands before it: ${sentence.context}` : "";
+        by("read").textContent = sentence.context ? `Read with the text before it: ${sentence.context}` : "";
         if (other) by("kept").textContent = "";
         const about = JSON.stringify(this.request(sentence));
         if (about === this.#asked) return this.#hideShown();
