@@ -11,6 +11,7 @@ from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from dragoman.base.languages import canonical
+from dragoman.documents.context.around import contexts_of
 from dragoman.documents.edits import Decoded
 from dragoman.documents.formats import Languages
 from dragoman.documents.markup.html.fragment import XmlFragment
@@ -29,6 +30,7 @@ from dragoman.text.checks.omissions import lacks_most
 from dragoman.text.checks.placeholders import find_placeholders
 from dragoman.text.corpora.context import SENTENCES
 from dragoman.text.segmenter import Segmented, segment_text
+from dragoman.translation.lines import given_context
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
@@ -86,9 +88,9 @@ class _Plan:
 
     @property
     def contexts(self) -> list[str]:
-        """What stands before each of them, for a text without markup."""
+        """What stands before each of them; before the whole text, if it has markup."""
         if self.parts is None:
-            return [""] * len(self.asked)
+            return [self.context] * len(self.asked)
         before = self.asked
         return [
             " ".join(filter(None, (self.context, *before[max(0, number - SENTENCES) : number])))
@@ -193,8 +195,13 @@ class Router:
         memory = None if route.pivots else self._memory(route, ask)
         for name, pair in zip(route.models, pairwise(route.languages), strict=True):
             model = self._models[name]
-            how = decoding_of(replace(ask, markup="xml"), model.tags(pair), self._limits, last=True)
+            how = self._how(model, pair, replace(ask, markup="xml"), last=pair[1] == route.target)
             yield model.variant(ask.adapter, ask.terms, memory), how
+
+    def _how(self, model: ServedModel, pair: tuple[str, str], ask: Ask, *, last: bool) -> Decoding:
+        """The options for a model on the way. Only the last one addresses the reader."""
+        how = decoding_of(ask, model.tags(pair), self._limits, last=last)
+        return replace(how, formality=ask.formality) if last and model.addresses(pair[1]) else how
 
     def _plan(self, text: str, context: str, ask: Ask) -> _Plan:
         source, confidence = ask.source, None
@@ -228,9 +235,7 @@ class Router:
         all_cached = True
         for step, (name, pair) in enumerate(zip(route.models, pairwise(route.languages), strict=True)):
             model, last = self._models[name], step == len(route.models) - 1
-            how = decoding_of(ask, model.tags(pair), self._limits, last=last)
-            if ask.formality and last and model.addresses(pair[1]):
-                how = replace(how, formality=ask.formality)
+            how = self._how(model, pair, ask, last=last)
             memory = None if route.pivots else self._memory(route, ask)
             translator = model.variant(ask.adapter, ask.terms)
             if memory is not None and (ask.markup != "text" or "matches" in translator.reads):
@@ -295,7 +300,8 @@ def _translated(translator: Translator, keys: Sequence[WorkKey]) -> Iterable[Tra
             texts, first.how, prefix=first.prefix or None, context=context, window=_WINDOW
         )
     markup = _MARKED[first.markup == "xml"]
-    return translate_markup(translator, texts, markup, first.ignored, first.how)
+    before = [key.context for key in keys]
+    return translate_markup(translator, texts, markup, first.ignored, first.how, before)
 
 
 def _next_words(translator: Translator, keys: Sequence[WorkKey]) -> Iterable[tuple[NextWord, ...]]:
@@ -348,14 +354,20 @@ def translate_markup(
     markup: Literal["html", "xml"],
     ignored: frozenset[str],
     decoding: Decoding,
+    before: Iterable[str] = repeat(""),
 ) -> list[Marked]:
-    """Return the translation of each text.
+    """Return the translation of each text; `before` is what stands before each.
 
     Any text is read, also if it is malformed. No tag is lost. All texts are translated together.
     """
     documents = [_document(translator, text, markup, ignored, decoding) for text in texts]
     segments = [segment for document in documents for segment in document.segments]
-    results, _ = translate_segments(translator, segments, decoding)
+    around = [
+        given_context(f"{given} {own.source if own else ''}")
+        for document, given in zip(documents, before, strict=False)
+        for own in contexts_of(document.segments, labels=False)
+    ]
+    results, _ = translate_segments(translator, segments, decoding, around=around)
     answers: list[Marked] = []
     done = 0
     for document in documents:
