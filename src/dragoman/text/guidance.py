@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import takewhile
 from operator import or_
 from typing import Literal, NamedTuple, Protocol
 
@@ -176,6 +177,9 @@ def reading(
         raise ValueError("this vocabulary has no marks for guidance")
     spans = tokenizer.source_spans(line) if guidance.notes else ()
     before: dict[int, list[int]] = {}  # the ids before a token of the line, by its place
+    if guidance.formality is not None:
+        languages = set(tokenizer.vocabularies[0].marks.values())
+        before[len([*takewhile(languages.__contains__, tokens)])] = [getattr(marks, guidance.formality)]
     hidden: set[int] = set()  # places of tokens that are left out
     for note in guidance.notes:
         low, high = note.start + begin, note.end + begin
@@ -188,7 +192,7 @@ def reading(
         written = [marks.translated, *spelled(tokenizer, note.text), marks.end]
         # A note that ends here comes before one that begins here.
         before.setdefault(inside[-1] + 1, [])[:0] = written
-    read: list[int] = [] if guidance.formality is None else [getattr(marks, guidance.formality)]
+    read: list[int] = []
     own: list[int] = []
     for place, token in enumerate(tokens):
         read += before.get(place, ())
