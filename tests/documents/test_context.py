@@ -14,7 +14,8 @@ from dragoman.documents.formats import Languages, format_named
 from dragoman.documents.segment import Code, Segment
 from dragoman.documents.translate import translate_lines, translate_segments
 from dragoman.text.corpora.context import with_context
-from dragoman.training.runs.text.texts import open_data
+from dragoman.training.runs.text.opening import open_texts
+from dragoman.training.runs.text.texts import RunRequest, open_data
 from dragoman.translation.translator import Translator
 from tests.documents.pretend import Reading
 
@@ -138,3 +139,10 @@ def test_lines_with_placeholders_are_translated_alone() -> None:
         ("They eat.", "They sleep."),
         ("They sleep.", ""),
     ]
+
+
+def test_one_catalogue_is_text_with_two_sides(tmp_path: Path) -> None:
+    (tmp_path / "a.po").write_text(CATALOGUE, encoding="utf-8")
+    request = RunRequest(data=[tmp_path / "a.po"], languages=("en", "de"))
+    texts = open_texts(request, lambda text: None)
+    assert [line.target for line in texts.training] == ["Öffnen", "%s schließen", "Offen"]
