@@ -197,20 +197,21 @@ def evaluate(
     hypotheses: dict[str, list[str]] = {}
     with joined() as world:
 
-        def translated(translator: Translator, what: str) -> Evaluation:
+        def translated(translator: Translator, what: str, context: list[str] | None) -> Evaluation:
             with waiting(f"{what}: {len(pairs):,} sentences", shown=world.leads and not quiet):
-                return evaluated(translator, pairs, decoding, world=world, context=contexts)
+                return evaluated(translator, pairs, decoding, world=world, context=context)
 
         for each in dtypes:  # the last is the requested one
             loaded = replace(loading, dtype=each).load(models)
             translator = guides.guide(loaded, decoding.to)
             in_type = f" in {each}" if len(dtypes) > 1 else ""
-            evaluation = translated(translator, f"translating{in_type}")
+            evaluation = translated(translator, f"translating{in_type}", contexts)
             types[str(each)] = _speed(each, translator, evaluation, models)
             hypotheses[str(each)] = evaluation.hypotheses
         if against is not None and other is None:
             rival = guides.guide(Translator.load(against, dtype=each), decoding.to)
-            other = translated(rival, f"translating with {against}").hypotheses
+            own = contexts if "context" in rival.reads else None
+            other = translated(rival, f"translating with {against}", own).hypotheses
     if not world.leads:
         return
     report = None
