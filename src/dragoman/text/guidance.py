@@ -30,6 +30,7 @@ from dragoman.text.tokenizers.tokenizer import Tokenizer
 
 LEAST = 70.0  # likeness of a match in percent; less similar ones seldom help
 CONTEXT_TOKENS = 64  # of each side; the last ones, which are next to the line, are read
+CONTEXT_CHARACTERS = 64 * CONTEXT_TOKENS  # of each side; those before them are not even cut into tokens
 
 Formality = Literal["formal", "informal"]
 
@@ -205,10 +206,11 @@ def reading(
     if match:
         read += [marks.match, *spelled(tokenizer, match)]
     if guidance.context is not None:
-        (source,) = tokenizer.encode_source([guidance.context.source])
+        near = Context(*(side[-CONTEXT_CHARACTERS:] for side in guidance.context))
+        (source,) = tokenizer.encode_source([near.source])
         read += [marks.context, *source[-CONTEXT_TOKENS:]]
-        if guidance.context.target:
-            read += [marks.translated, *spelled(tokenizer, guidance.context.target)[-CONTEXT_TOKENS:]]
+        if near.target:
+            read += [marks.translated, *spelled(tokenizer, near.target)[-CONTEXT_TOKENS:]]
     return Reading(read, own)
 
 

@@ -13,6 +13,7 @@ from tests.serving.service.test_service import run
 from dragoman.serving.service import routing
 from dragoman.serving.service.routing import translate_markup
 from dragoman.serving.service.service import Service
+from dragoman.text.guidance import CONTEXT_CHARACTERS
 from dragoman.translation.memory.store import TranslationMemory
 from dragoman.translation.search.options import Decoding
 
@@ -131,8 +132,10 @@ def test_a_given_context_is_read_with_markup(monkeypatch: pytest.MonkeyPatch) ->
     service = Service([served("m", Shift(), reads=("context",))])
 
     async def story() -> None:
-        for context in ("abc", "abd", "abd"):
+        for context in ("abc", "abd", "abd", "x" * 1_000_000 + "abe"):
             await ask(service, "<b>a</b>", markup="html", contexts=(context,))
 
     run(service, story())
-    assert given == [["abc"], ["abd"]]
+    assert given[:2] == [["abc"], ["abd"]]
+    ((last,),) = given[2:]
+    assert (last[-4:], len(last)) == ("xabe", CONTEXT_CHARACTERS)

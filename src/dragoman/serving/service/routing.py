@@ -29,6 +29,7 @@ from dragoman.text.blank import is_blank
 from dragoman.text.checks.omissions import lacks_most
 from dragoman.text.checks.placeholders import find_placeholders
 from dragoman.text.corpora.context import SENTENCES
+from dragoman.text.guidance import CONTEXT_CHARACTERS
 from dragoman.text.segmenter import Segmented, segment_text
 from dragoman.translation.lines import given_context
 from dragoman.translation.search.options import Decoding
@@ -169,6 +170,7 @@ class Router:
         source, to = model.tags((route.source, route.target))
         translator = model.variant(ask.adapter, ask.terms)
         context = "".join(ask.contexts[:1]) if "context" in translator.reads else ""
+        context = context[-CONTEXT_CHARACTERS:]
         how = _decoding(source=source, to=to, n_best=most)
         key = _key(model, ask, how, None, ask.prefix)._replace(text=text, context=context)
         (found,), _ = await self._words.get([key], partial(_next_words, translator), place)
@@ -219,7 +221,7 @@ class Router:
             parts = segment_text(
                 text, *ends, how=ask.sentences, kept=kept, known=known, copying=not ask.prefix
             )
-        return _Plan(text, route, confidence, parts, context)
+        return _Plan(text, route, confidence, parts, context[-CONTEXT_CHARACTERS:])
 
     def _memory(self, route: Route, ask: Ask) -> TranslationMemory | None:
         return self._memories.of((route.source, route.target)) if ask.memory else None
