@@ -49,6 +49,8 @@ def test_one_context_for_all_lines_or_one_for_each(tokenizer: Tokenizer) -> None
     assert read(engine) == ["It is old.", "It is old.| I see the lamp.> Sie"]
     translator.translate("It is old.", context=" I see ")
     assert read(engine) == ["It is old.| I see"]
+    translator.translate("It is old.", context=("I see", "Ich"))
+    assert read(engine) == ["It is old.| I see> Ich"]
 
 
 def test_equal_lines_are_translated_once_in_one_context(tokenizer: Tokenizer) -> None:

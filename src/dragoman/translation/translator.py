@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast, overload
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.machine import require_pytorch
@@ -369,7 +369,7 @@ class Translator:
         decoding: Decoding | None = None,
         *,
         prefix: str | None = None,
-        context: str | None = None,
+        context: GivenContext = None,
         **options: Unpack[DecodingOptions],
     ) -> Translation: ...
 
@@ -390,7 +390,7 @@ class Translator:
         decoding: Decoding | None = None,
         *,
         prefix: str | Iterable[str] | None = None,
-        context: str | Iterable[GivenContext] | None = None,
+        context: GivenContext | Iterable[GivenContext] = None,
         **options: Unpack[DecodingOptions],
     ) -> Translation | list[Translation]:
         """Return one Translation for each line, in order; of a single line, given as a string, its own.
@@ -413,6 +413,8 @@ class Translator:
         read; DataError for a prefix that the tokenizer cannot spell.
         """
         several = [lines] if isinstance(lines, str) else checked_lines(lines)
+        if isinstance(lines, str) and context:
+            context = [cast("GivenContext", context)]
         window = max(len(several), 1)
         found = list(self.stream(several, decoding, prefix=prefix, context=context, window=window, **options))
         return found[0] if isinstance(lines, str) else found
