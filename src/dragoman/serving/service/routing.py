@@ -92,10 +92,12 @@ class _Plan:
         """What stands before each of them; before the whole text, if it has markup."""
         if self.parts is None:
             return [self.context] * len(self.asked)
-        before = self.asked
+        read = [one for one in self.parts.pieces if not one.copied]
+        before = [one.body for one in read]
         return [
             " ".join(filter(None, (self.context, *before[max(0, number - SENTENCES) : number])))
-            for number in range(len(before))
+            for number, one in enumerate(read)
+            if one.asked
         ]
 
     def answer(self, text: str, **more: Any) -> Answer:
