@@ -106,8 +106,14 @@ def test_contrastive_scoring(dragoman_: Run, model: Path, tmp_path: Path) -> Non
     shown = dragoman_("evaluate", str(SAVED), "--contrast", str(path))
     assert "right translations preferred" in shown.out
     assert "in context" not in shown.out
-    wrong = dragoman_("evaluate", str(model), str(path), str(path), "--contrast", str(path))
-    assert (wrong.code, "--contrast together with" in wrong.err) == (2, True)
+    for words, message in (
+        ((str(path), "--contrast", str(path)), "--contrast together with"),
+        (("--contrast", str(path), "--in-context"), "--in-context with --contrast"),
+        (("--contrast", str(path), "-o", str(tmp_path / "x")), "--output with --contrast"),
+        ((str(path), "--documents", str(tmp_path)), "--documents without --contrast"),
+    ):
+        wrong = dragoman_("evaluate", str(model), *words)
+        assert (wrong.code, message in wrong.err) == (2, True), wrong
 
 
 def test_evaluate_in_context_and_consistency(dragoman_: Run, model: Path, tmp_path: Path) -> None:
