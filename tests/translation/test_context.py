@@ -42,7 +42,7 @@ def read(engine: Scripted) -> list[str]:
 
 
 def test_one_context_for_all_lines_or_one_for_each(tokenizer: Tokenizer) -> None:
-    translator, engine = of(tokenizer, "context")
+    translator, engine = of(tokenizer, "context", "context target")
     translator.translate(["It is old.", "Is it yours?"], context="I see the lamp.")
     assert read(engine) == ["It is old.| I see the lamp.", "Is it yours?| I see the lamp."]
     translator.translate(["It is old.", "It is old."], context=["", ("I see the lamp.", "Sie")])
@@ -51,6 +51,12 @@ def test_one_context_for_all_lines_or_one_for_each(tokenizer: Tokenizer) -> None
     assert read(engine) == ["It is old.| I see"]
     translator.translate("It is old.", context=("I see", "Ich"))
     assert read(engine) == ["It is old.| I see> Ich"]
+
+
+def test_a_model_of_one_side_reads_no_translation_of_the_context(tokenizer: Tokenizer) -> None:
+    translator, engine = of(tokenizer, "context")
+    translator.translate("It is old.", context=("I see the lamp.", "Sie"))
+    assert read(engine) == ["It is old.| I see the lamp."]
 
 
 def test_equal_lines_are_translated_once_in_one_context(tokenizer: Tokenizer) -> None:

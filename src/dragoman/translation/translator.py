@@ -101,8 +101,9 @@ class Translator:
     ) -> None:
         """`directions` are the pairs of languages that a model of several was trained on.
 
-        Terms and memories are both *guides*. `reads` says which of them the model was trained
-        to read: "terms", "matches", "context". `reverse` translates the other way and reranks the candidates.
+        Terms and memories are both *guides*. `reads` says what the model was trained
+        to read, as its folder names them: "terms", "matches", "context", "context target", "formality".
+        `reverse` translates the other way and reranks the candidates.
         `using` chooses among the `adapters`.
 
         `load_bundle` returns the PyTorch model for `bundle` and `inspect`.
@@ -407,7 +408,7 @@ class Translator:
 
         `context` is what stands before the lines: one text for all, or one for each, which may be a pair of
         the text and its translation. A model that was trained with context reads it, and the sentences of a
-        line before each sentence.
+        line before each sentence. One that was trained with the sources alone leaves out the translation.
 
         Raises ConfigError for invalid options, and for a context or a formality that the model does not
         read; DataError for a prefix that the tokenizer cannot spell.
@@ -459,7 +460,7 @@ class Translator:
         if type(window) is not int or window < 1:
             raise ConfigError(f"window = {window} cannot be used", hint="use at least 1")
         check_beside(self.reads, context=bool(context), formality=decoding.formality)
-        items = line_items(lines, prefix, context)
+        items = line_items(lines, prefix, context, both="context target" in self.reads)
         split = decoding.split and decoding.attention is None
         if not (split or decoding.protects):
             return iter(exchange.stream(items, self.engine, window))
@@ -493,7 +494,7 @@ class Translator:
 
         source, to = self._directions.chosen(source, to)
         check_beside(self.reads, context=bool(context), formality=None)
-        item = LineItem(line, prefix, given_context(context))
+        item = LineItem(line, prefix, given_context(context, both="context target" in self.reads))
         request, _ = next(self._exchange(Decoding(source=source, to=to)).requests([item]))
         return next_words(self.tokenizer, self.engine, request, prefix, most=most)
 
@@ -520,7 +521,8 @@ class Translator:
         """
         sources, targets = sides(sources, targets)
         check_beside(self.reads, context=bool(context), formality=formality)
-        items = [one for one in line_items(sources, None, context) if one is not None]
+        both = "context target" in self.reads
+        items = [one for one in line_items(sources, None, context, both=both) if one is not None]
         source, to = self._directions.chosen(source, to)
         decoding = Decoding(
             source=source,
