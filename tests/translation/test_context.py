@@ -94,6 +94,11 @@ def test_what_a_model_does_not_read_is_refused(tokenizer: Tokenizer) -> None:
         translator.translate("It is old.", context="a")
     with pytest.raises(ConfigError, match="not trained to read formality"):
         translator.score(["a"], ["b"], formality="formal")
+    formal, _ = of(tokenizer, "formality")
+    formal.target_language = "es"  # as one of the targets of a model of several
+    for refused in (formal.translate, formal.score):
+        with pytest.raises(ConfigError, match="formality = formal: there are no rules for es"):
+            cast(Any, refused)(["a"], *([["b"]] if refused == formal.score else []), formality="formal")
     reading, _ = of(tokenizer, "context")
     with pytest.raises(DataError, match="line 2 has no context"):
         reading.translate(["a", "b"], context=["c"])

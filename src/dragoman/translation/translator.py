@@ -459,7 +459,8 @@ class Translator:
         check_lines(lines)
         if type(window) is not int or window < 1:
             raise ConfigError(f"window = {window} cannot be used", hint="use at least 1")
-        check_beside(self.reads, context=bool(context), formality=decoding.formality)
+        to = self.pair(decoding)[1]
+        check_beside(self.reads, context=bool(context), formality=decoding.formality, to=to)
         items = line_items(lines, prefix, context, both="context target" in self.reads)
         split = decoding.split and decoding.attention is None
         if not (split or decoding.protects):
@@ -520,7 +521,6 @@ class Translator:
         DataError if the numbers of sources and targets differ.
         """
         sources, targets = sides(sources, targets)
-        check_beside(self.reads, context=bool(context), formality=formality)
         both = "context target" in self.reads
         items = [one for one in line_items(sources, None, context, both=both) if one is not None]
         source, to = self._directions.chosen(source, to)
@@ -534,6 +534,7 @@ class Translator:
             attention=attention,
             alignment=alignment,
         )
+        check_beside(self.reads, context=bool(context), formality=formality, to=self.pair(decoding)[1])
         how, maker = decoding.beam_search(self.generation), self._maker(decoding)
         return scored_pairs(self.engine, maker, how, items, targets)
 
