@@ -76,6 +76,7 @@ def test_what_does_not_fit_is_refused(dragoman_: Run, model: Path, tmp_path: Pat
         ((str(model), str(text), "--in-context", "--context-file", str(text)), "--in-context together with"),
         ((str(model), str(text), "--context-file", str(tmp_path / "no")), "no: no such file"),
         ((str(model), str(text), "--formality", "rude"), "--formality rude"),
+        ((str(model), "-", "--context-file", "-"), "standard input is named twice"),
     ):
         result = dragoman_("translate", *words)
         assert result.code in (2, 3), result
@@ -105,8 +106,14 @@ def test_contrastive_scoring(dragoman_: Run, model: Path, tmp_path: Path) -> Non
     shown = dragoman_("evaluate", str(SAVED), "--contrast", str(path))
     assert "right translations preferred" in shown.out
     assert "in context" not in shown.out
-    wrong = dragoman_("evaluate", str(model), str(path), str(path), "--contrast", str(path))
-    assert (wrong.code, "--contrast together with" in wrong.err) == (2, True)
+    for words, message in (
+        ((str(path), "--contrast", str(path)), "--contrast together with"),
+        (("--contrast", str(path), "--in-context"), "--in-context with --contrast"),
+        (("--contrast", str(path), "-o", str(tmp_path / "x")), "--output with --contrast"),
+        ((str(path), "--documents", str(tmp_path)), "--documents without --contrast"),
+    ):
+        wrong = dragoman_("evaluate", str(model), *words)
+        assert (wrong.code, message in wrong.err) == (2, True), wrong
 
 
 def test_evaluate_in_context_and_consistency(dragoman_: Run, model: Path, tmp_path: Path) -> None:
@@ -121,3 +128,5 @@ def test_evaluate_in_context_and_consistency(dragoman_: Run, model: Path, tmp_pa
     assert json.loads(first.out)["consistency"]["formality"].keys() == {"formal", "informal", "share"}
     one, other = alone.read_text().splitlines(), before.read_text().splitlines()
     assert one[0] == other[0]
+    against = dragoman_("evaluate", str(model), *files, "--in-context", "--against", str(SAVED))
+    assert against.code == 0, against.err  # a model that reads no context

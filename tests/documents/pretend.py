@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
-from dragoman.text.guidance import Match
+from dragoman.text.guidance import Context, Match
 from dragoman.translation.memory.store import MemoryGuide, TranslationMemory
 from dragoman.translation.search.alignment import Alignment
 from dragoman.translation.search.options import AttentionOf, Decoding
@@ -96,6 +96,22 @@ class Pretend:
             truncated=False,
             alignment=Alignment(line, text, tuple(source), tuple(target), links),
         )
+
+
+@dataclass
+class Reading(Pretend):
+    """A translator that reads context, and keeps it."""
+
+    reads: tuple[str, ...] = ("context",)
+    read: list[tuple[str, str]] = field(default_factory=list)
+
+    def translate(
+        self, lines: Iterable[str], decoding: Decoding | None = None, *, context: object = None
+    ) -> list[Translation]:
+        lines = list(lines)
+        given = cast("list[Context | None]", context or [None] * len(lines))
+        self.read += [(line, one.source if one else "") for line, one in zip(lines, given, strict=True)]
+        return super().translate(lines, decoding)
 
 
 def remembering(memory: TranslationMemory, **options: Any) -> Pretend:

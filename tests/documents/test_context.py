@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
@@ -14,14 +12,12 @@ from dragoman.documents.context.around import contexts_of
 from dragoman.documents.context.catalogues import are_catalogues, open_catalogues
 from dragoman.documents.formats import Languages, format_named
 from dragoman.documents.segment import Code, Segment
-from dragoman.documents.translate import translate_segments
+from dragoman.documents.translate import translate_lines, translate_segments
 from dragoman.text.corpora.context import with_context
-from dragoman.text.guidance import Context
-from dragoman.training.runs.text.texts import open_data
-from dragoman.translation.search.options import Decoding
-from dragoman.translation.translation import Translation
+from dragoman.training.runs.text.opening import open_texts
+from dragoman.training.runs.text.texts import RunRequest, open_data
 from dragoman.translation.translator import Translator
-from tests.documents.pretend import Pretend
+from tests.documents.pretend import Reading
 
 CATALOGUE = r"""msgid ""
 msgstr "Content-Type: text/plain; charset=UTF-8\n"
@@ -84,22 +80,6 @@ def test_messages_of_a_program() -> None:
     ]
 
 
-@dataclass
-class Reading(Pretend):
-    """A translator that reads context, and keeps it."""
-
-    reads: tuple[str, ...] = ("context",)
-    read: list[tuple[str, str]] = field(default_factory=list)
-
-    def translate(
-        self, lines: Iterable[str], decoding: Decoding | None = None, *, context: object = None
-    ) -> list[Translation]:
-        lines = list(lines)
-        given = cast("list[Context | None]", context or [None] * len(lines))
-        self.read += [(line, one.source if one else "") for line, one in zip(lines, given, strict=True)]
-        return super().translate(lines, decoding)
-
-
 def test_each_sentence_is_translated_in_context() -> None:
     translator = Reading()
     segments = [Segment(("Cats are small. They sleep.",), ""), Segment(("They eat {0} mice.",), "")]
@@ -148,3 +128,21 @@ def test_catalogues_that_cannot_be_used(text: str | None, message: str, tmp_path
         open_catalogues([tmp_path / "a.po"], ("en", "de"))
     with pytest.raises(ConfigError, match="which languages are these"):
         open_catalogues([tmp_path / "a.po"], (None, "de"))
+
+
+def test_lines_with_placeholders_are_translated_alone() -> None:
+    translator = Reading()
+    lines = ["Cats are small.", "They sleep. They eat."]
+    assert len([*translate_lines(cast(Translator, translator), lines)]) == 2
+    assert sorted(translator.read) == [
+        ("Cats are small.", ""),
+        ("They eat.", "They sleep."),
+        ("They sleep.", ""),
+    ]
+
+
+def test_one_catalogue_is_text_with_two_sides(tmp_path: Path) -> None:
+    (tmp_path / "a.po").write_text(CATALOGUE, encoding="utf-8")
+    request = RunRequest(data=[tmp_path / "a.po"], languages=("en", "de"))
+    texts = open_texts(request, lambda text: None)
+    assert [line.target for line in texts.training] == ["Öffnen", "%s schließen", "Offen"]

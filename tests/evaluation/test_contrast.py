@@ -71,6 +71,9 @@ def test_must_she(tmp_path: Path) -> None:
     assert read_examples(path) == [
         ContrastiveExample('I am "old".', "Je suis vieille.", ("Je suis vieux.",), None, "1F She")
     ]
+    long = "a " * 100_000
+    written(path, f"SRC\tREF\tWRONG-REF\n{long}\tb\rc\td\n")
+    assert read_examples(path) == [ContrastiveExample(long, "b c", ("d",))]
 
 
 @pytest.mark.parametrize(

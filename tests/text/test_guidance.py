@@ -1,10 +1,22 @@
 """What a model reads beside a line: notes on its terms and the translation of a similar line."""
 
+from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import pytest
 
-from dragoman.text.guidance import CONTEXT_TOKENS, Context, Guidance, Match, Note, combined, marks_of, reading
+from dragoman.text.guidance import (
+    CONTEXT_CHARACTERS,
+    CONTEXT_TOKENS,
+    Context,
+    Guidance,
+    Match,
+    Note,
+    combined,
+    marks_of,
+    reading,
+)
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 
 LINE = "The print preview opens."
@@ -93,6 +105,24 @@ def test_the_end_of_a_long_context_is_read(tokenizer: Tokenizer) -> None:
     assert len(found.tokens) == len(tokens) + 1 + CONTEXT_TOKENS
     assert own == list(range(len(tokens)))
     assert text.endswith(f" {words[-1]}")
+
+
+def test_a_book_of_context_is_not_cut_into_tokens(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tokens,) = tokenizer.encode_source([LINE])
+    words = "print preview " * 10_000
+    short = reading(tokenizer, LINE, tokens, Guidance(context=Context(words[-1400:], words[-1400:])))
+    vocabulary, given = tokenizer.vocabularies[0], list[int]()
+    encode = type(vocabulary).encode
+
+    def measured(self: Any, lines: Sequence[str], **options: Any) -> Any:
+        given.extend(map(len, lines))
+        return encode(self, lines, **options)
+
+    monkeypatch.setattr(type(vocabulary), "encode", measured)
+    assert reading(tokenizer, LINE, tokens, Guidance(context=Context(words, words))) == short
+    assert max(given) <= CONTEXT_CHARACTERS
 
 
 def test_the_context_is_lower_cased_as_the_source(lowercase: Tokenizer) -> None:

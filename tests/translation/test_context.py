@@ -42,13 +42,21 @@ def read(engine: Scripted) -> list[str]:
 
 
 def test_one_context_for_all_lines_or_one_for_each(tokenizer: Tokenizer) -> None:
-    translator, engine = of(tokenizer, "context")
+    translator, engine = of(tokenizer, "context", "context target")
     translator.translate(["It is old.", "Is it yours?"], context="I see the lamp.")
     assert read(engine) == ["It is old.| I see the lamp.", "Is it yours?| I see the lamp."]
     translator.translate(["It is old.", "It is old."], context=["", ("I see the lamp.", "Sie")])
     assert read(engine) == ["It is old.", "It is old.| I see the lamp.> Sie"]
     translator.translate("It is old.", context=" I see ")
     assert read(engine) == ["It is old.| I see"]
+    translator.translate("It is old.", context=("I see", "Ich"))
+    assert read(engine) == ["It is old.| I see> Ich"]
+
+
+def test_a_model_of_one_side_reads_no_translation_of_the_context(tokenizer: Tokenizer) -> None:
+    translator, engine = of(tokenizer, "context")
+    translator.translate("It is old.", context=("I see the lamp.", "Sie"))
+    assert read(engine) == ["It is old.| I see the lamp."]
 
 
 def test_equal_lines_are_translated_once_in_one_context(tokenizer: Tokenizer) -> None:
@@ -86,6 +94,11 @@ def test_what_a_model_does_not_read_is_refused(tokenizer: Tokenizer) -> None:
         translator.translate("It is old.", context="a")
     with pytest.raises(ConfigError, match="not trained to read formality"):
         translator.score(["a"], ["b"], formality="formal")
+    formal, _ = of(tokenizer, "formality")
+    formal.target_language = "es"  # as one of the targets of a model of several
+    for refused in (formal.translate, formal.score):
+        with pytest.raises(ConfigError, match="formality = formal: there are no rules for es"):
+            cast(Any, refused)(["a"], *([["b"]] if refused == formal.score else []), formality="formal")
     reading, _ = of(tokenizer, "context")
     with pytest.raises(DataError, match="line 2 has no context"):
         reading.translate(["a", "b"], context=["c"])

@@ -75,11 +75,13 @@ def translate_segments(
     *,
     replacing: Replacing | None = None,
     labels: bool = False,
+    around: Sequence[Context | None] | None = None,
 ) -> tuple[list[Result | None], Counts]:
     """Return a result for each segment: None for one whose translation stays, see `Replacing`.
 
     A segment without a translation gets one in any case, if only a copy: a message of placeholders alone,
-    for instance. `labels` says that segments may be labels of programs, which have accelerators.
+    for instance. `labels` says that segments may be labels of programs, which have accelerators. `around` is
+    the context of each segment, by default that of a document of them all.
     """
     wants = (replacing or Replacing()).wants
     memory = translator.memory and translator.memory.memory
@@ -93,9 +95,9 @@ def translate_segments(
         for one, known in zip(wanted, recalled, strict=True)
     ]
     counts = Counts()
-    around: list[Context | None] = [None] * len(segments)
-    if "context" in translator.reads:
-        around = contexts_of(segments, labels=labels)
+    if around is None:
+        reads = "context" in translator.reads
+        around = contexts_of(segments, labels=labels) if reads else [None] * len(segments)
     texts = [
         (text, one.is_one, context)
         for one, context in zip(asked, around, strict=True)
@@ -158,7 +160,8 @@ def translate_lines(
     left = iter(lines)
     while chunk := list(islice(left, window)):
         segments = [Segment((line,) if line else (), where="") for line in chunk]
-        for line, result in zip(chunk, translate_segments(translator, segments, decoding)[0], strict=True):
+        results, _ = translate_segments(translator, segments, decoding, around=[None] * len(segments))
+        for line, result in zip(chunk, results, strict=True):
             yield result or Result((line,))
 
 

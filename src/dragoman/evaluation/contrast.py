@@ -12,17 +12,16 @@ Each line of our own is such an object; `context`, `context_target` and `kind` m
 
 from __future__ import annotations
 
-import csv
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import DataError
 from dragoman.text.corpora.context import SENTENCES
-from dragoman.text.corpora.lines import kept_file, one_line, read_lines
+from dragoman.text.corpora.lines import one_line, read_lines
 from dragoman.text.guidance import Context
 
 if TYPE_CHECKING:
@@ -177,10 +176,11 @@ def _before(
 
 
 def _must_she(path: Path) -> Iterator[ContrastiveExample]:
-    rows = csv.DictReader(kept_file(path), delimiter="\t", quoting=csv.QUOTE_NONE)
-    for number, row in enumerate(rows, 2):
-        where = f"{path}:{number}"
-        if missing := [name for name in ("SRC", "REF", "WRONG-REF") if not isinstance(row.get(name), str)]:
+    rows = ((number, line.split("\t")) for number, line in enumerate(read_lines(path), 1) if line.strip())
+    _, names = next(rows, (0, []))
+    for number, cells in rows:
+        where, row = f"{path}:{number}", dict(zip(names, cells, strict=False))
+        if missing := [name for name in ("SRC", "REF", "WRONG-REF") if name not in row]:
             raise DataError(f"{where}: no {missing[0]}", hint="use a .tsv file of MuST-SHE, with its header")
-        about: Iterable[str] = (row.get("CATEGORY") or "", row.get("GENDER") or "")
-        yield _example(row | {"kind": " ".join(about).strip()}, where, "SRC", "REF", [row["WRONG-REF"]])
+        kind = f"{row.get('CATEGORY', '')} {row.get('GENDER', '')}".strip()
+        yield _example(row | {"kind": kind}, where, "SRC", "REF", [row["WRONG-REF"]])

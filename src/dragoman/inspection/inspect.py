@@ -33,7 +33,7 @@ from dragoman.models.search.engine import pad
 from dragoman.models.search.rows import Choice
 from dragoman.models.search.rule_masks import mask_of
 from dragoman.models.search.scoring import score
-from dragoman.text.guidance import CONTEXT_TOKENS, Context, Guidance, reading
+from dragoman.text.guidance import CONTEXT_CHARACTERS, CONTEXT_TOKENS, Context, Guidance, reading
 from dragoman.text.spans import Span, words_of
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.search.engine import Hypothesis, Request
@@ -107,6 +107,7 @@ def inspect(
     source: Sequence[int] = own
     spans, mark = tokenizer.source_spans(text), ""
     if context:
+        context = tokenizer.normalise([context[-CONTEXT_CHARACTERS:]], "source")[0]
         source = reading(tokenizer, text, own, Guidance(context=Context(context))).tokens
         mark, read = " ⟨context⟩ ", tokenizer.source_spans(context)[-CONTEXT_TOKENS:]
         behind = len(text) + len(mark)

@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import takewhile
 from operator import or_
 from typing import Literal, NamedTuple, Protocol
 
@@ -29,6 +30,7 @@ from dragoman.text.tokenizers.tokenizer import Tokenizer
 
 LEAST = 70.0  # likeness of a match in percent; less similar ones seldom help
 CONTEXT_TOKENS = 64  # of each side; the last ones, which are next to the line, are read
+CONTEXT_CHARACTERS = 64 * CONTEXT_TOKENS  # of each side; those before them are not even cut into tokens
 
 Formality = Literal["formal", "informal"]
 
@@ -176,6 +178,9 @@ def reading(
         raise ValueError("this vocabulary has no marks for guidance")
     spans = tokenizer.source_spans(line) if guidance.notes else ()
     before: dict[int, list[int]] = {}  # the ids before a token of the line, by its place
+    if guidance.formality is not None:
+        languages = set(tokenizer.vocabularies[0].marks.values())
+        before[len([*takewhile(languages.__contains__, tokens)])] = [getattr(marks, guidance.formality)]
     hidden: set[int] = set()  # places of tokens that are left out
     for note in guidance.notes:
         low, high = note.start + begin, note.end + begin
@@ -188,7 +193,7 @@ def reading(
         written = [marks.translated, *spelled(tokenizer, note.text), marks.end]
         # A note that ends here comes before one that begins here.
         before.setdefault(inside[-1] + 1, [])[:0] = written
-    read: list[int] = [] if guidance.formality is None else [getattr(marks, guidance.formality)]
+    read: list[int] = []
     own: list[int] = []
     for place, token in enumerate(tokens):
         read += before.get(place, ())
@@ -201,10 +206,11 @@ def reading(
     if match:
         read += [marks.match, *spelled(tokenizer, match)]
     if guidance.context is not None:
-        (source,) = tokenizer.encode_source([guidance.context.source])
+        near = Context(*(side[-CONTEXT_CHARACTERS:] for side in guidance.context))
+        (source,) = tokenizer.encode_source([near.source])
         read += [marks.context, *source[-CONTEXT_TOKENS:]]
-        if guidance.context.target:
-            read += [marks.translated, *spelled(tokenizer, guidance.context.target)[-CONTEXT_TOKENS:]]
+        if near.target:
+            read += [marks.translated, *spelled(tokenizer, near.target)[-CONTEXT_TOKENS:]]
     return Reading(read, own)
 
 

@@ -61,10 +61,13 @@ def line_items(
     lines: Iterable[str | None],
     prefix: str | Iterable[str] | None,
     context: str | Iterable[GivenContext] | None = None,
+    *,
+    both: bool = True,
 ) -> Iterator[LineItem | None]:
     """Yield the lines with their prefixes and contexts, and None where `lines` does.
 
-    Raises DataError if the numbers of lines and of prefixes or contexts differ.
+    `both` says whether the model reads the translation of a context, too. Raises DataError if the numbers of
+    lines and of prefixes or contexts differ.
     """
     more = {
         what: repeat(given) if given is None or isinstance(given, str) else iter(given)
@@ -81,22 +84,25 @@ def line_items(
             if one is more:
                 hint = f"give one {what} per line; it may be empty"
                 raise DataError(f"line {number} has no {what}", hint=hint)
-        yield LineItem(line, str(own["prefix"] or ""), given_context(own["context"]))
+        yield LineItem(line, str(own["prefix"] or ""), given_context(own["context"], both=both))
     for what, given in more.items():
         if not isinstance(given, repeat) and next(given, more) is not more:
             names = "prefixes" if what == "prefix" else "contexts"
             raise DataError(f"more {names} than the {number} lines", hint=f"give one {what} per line")
 
 
-def given_context(given: object) -> Context | None:
-    """The context that is given for a line. Raises TypeError for anything but text, or two texts."""
+def given_context(given: object, *, both: bool = True) -> Context | None:
+    """The context that is given for a line; `both` is as in `line_items`.
+
+    Raises TypeError for anything but text, or two texts.
+    """
     match given:
         case None | "":
             return None
         case str(source) | (str(source),):
             return Context(source.strip()) if source.strip() else None
         case (str(source), str(target)):
-            return Context(source.strip(), target.strip()) if source.strip() else None
+            return Context(source.strip(), target.strip() if both else "") if source.strip() else None
     raise TypeError(f"a context is text, or a text and its translation, not {given!r}")
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.languages import related
+from dragoman.base.languages import base, related
 from dragoman.text.blank import is_blank
+from dragoman.text.formality import LANGUAGES
 from dragoman.text.guidance import marks_of
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.search.options import Decoding
@@ -67,14 +68,22 @@ def term_guide(
     return TermGuide(terms if isinstance(terms, TermList) else TermList.read(terms, *languages), mode, able)
 
 
-def check_beside(reads: Sequence[str], *, context: bool, formality: str | None) -> None:
-    """Raise ConfigError for a context or a formality that a model, which `reads` others, would not read."""
+def check_beside(reads: Sequence[str], *, context: bool, formality: str | None, to: str = "mul") -> None:
+    """Raise ConfigError for a context or a formality that a model, which `reads` others, would not read.
+
+    `to` is the target language, "mul" for one left open.
+    """
     for name, given in (("context", context), ("formality", formality)):
         if given and name not in reads:
             raise ConfigError(
                 f"this model was not trained to read {name}",
                 hint=f"leave it out, or train a model with data.{name}",
             )
+    if formality and to != "mul" and base(to) not in LANGUAGES:
+        raise ConfigError(
+            f"formality = {formality}: there are no rules for {to}",
+            hint=f"leave it out; there are rules for {' and '.join(LANGUAGES)}",
+        )
 
 
 def check_inspection(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast, overload
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.machine import require_pytorch
@@ -101,8 +101,9 @@ class Translator:
     ) -> None:
         """`directions` are the pairs of languages that a model of several was trained on.
 
-        Terms and memories are both *guides*. `reads` says which of them the model was trained
-        to read: "terms", "matches", "context". `reverse` translates the other way and reranks the candidates.
+        Terms and memories are both *guides*. `reads` says what the model was trained
+        to read, as its folder names them: "terms", "matches", "context", "context target", "formality".
+        `reverse` translates the other way and reranks the candidates.
         `using` chooses among the `adapters`.
 
         `load_bundle` returns the PyTorch model for `bundle` and `inspect`.
@@ -369,7 +370,7 @@ class Translator:
         decoding: Decoding | None = None,
         *,
         prefix: str | None = None,
-        context: str | None = None,
+        context: GivenContext = None,
         **options: Unpack[DecodingOptions],
     ) -> Translation: ...
 
@@ -390,7 +391,7 @@ class Translator:
         decoding: Decoding | None = None,
         *,
         prefix: str | Iterable[str] | None = None,
-        context: str | Iterable[GivenContext] | None = None,
+        context: GivenContext | Iterable[GivenContext] = None,
         **options: Unpack[DecodingOptions],
     ) -> Translation | list[Translation]:
         """Return one Translation for each line, in order; of a single line, given as a string, its own.
@@ -407,12 +408,14 @@ class Translator:
 
         `context` is what stands before the lines: one text for all, or one for each, which may be a pair of
         the text and its translation. A model that was trained with context reads it, and the sentences of a
-        line before each sentence.
+        line before each sentence. One that was trained with the sources alone leaves out the translation.
 
         Raises ConfigError for invalid options, and for a context or a formality that the model does not
         read; DataError for a prefix that the tokenizer cannot spell.
         """
         several = [lines] if isinstance(lines, str) else checked_lines(lines)
+        if isinstance(lines, str) and context:
+            context = [cast("GivenContext", context)]
         window = max(len(several), 1)
         found = list(self.stream(several, decoding, prefix=prefix, context=context, window=window, **options))
         return found[0] if isinstance(lines, str) else found
@@ -456,8 +459,9 @@ class Translator:
         check_lines(lines)
         if type(window) is not int or window < 1:
             raise ConfigError(f"window = {window} cannot be used", hint="use at least 1")
-        check_beside(self.reads, context=bool(context), formality=decoding.formality)
-        items = line_items(lines, prefix, context)
+        to = self.pair(decoding)[1]
+        check_beside(self.reads, context=bool(context), formality=decoding.formality, to=to)
+        items = line_items(lines, prefix, context, both="context target" in self.reads)
         split = decoding.split and decoding.attention is None
         if not (split or decoding.protects):
             return iter(exchange.stream(items, self.engine, window))
@@ -491,7 +495,7 @@ class Translator:
 
         source, to = self._directions.chosen(source, to)
         check_beside(self.reads, context=bool(context), formality=None)
-        item = LineItem(line, prefix, given_context(context))
+        item = LineItem(line, prefix, given_context(context, both="context target" in self.reads))
         request, _ = next(self._exchange(Decoding(source=source, to=to)).requests([item]))
         return next_words(self.tokenizer, self.engine, request, prefix, most=most)
 
@@ -517,8 +521,8 @@ class Translator:
         DataError if the numbers of sources and targets differ.
         """
         sources, targets = sides(sources, targets)
-        check_beside(self.reads, context=bool(context), formality=formality)
-        items = [one for one in line_items(sources, None, context) if one is not None]
+        both = "context target" in self.reads
+        items = [one for one in line_items(sources, None, context, both=both) if one is not None]
         source, to = self._directions.chosen(source, to)
         decoding = Decoding(
             source=source,
@@ -530,6 +534,7 @@ class Translator:
             attention=attention,
             alignment=alignment,
         )
+        check_beside(self.reads, context=bool(context), formality=formality, to=self.pair(decoding)[1])
         how, maker = decoding.beam_search(self.generation), self._maker(decoding)
         return scored_pairs(self.engine, maker, how, items, targets)
 

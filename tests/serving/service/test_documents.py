@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from tests.serving.engines import Shift, served
+from tests.serving.service.test_service import run
 
 from dragoman.documents.files import translate_file
 from dragoman.documents.formats import FORMATS
@@ -19,6 +21,7 @@ from dragoman.serving.service.limits import Late, Limits, UnknownLanguage
 from dragoman.serving.service.models import ModelSpec
 from dragoman.serving.service.service import Service
 from dragoman.translation.native.build import unavailable
+from dragoman.translation.search.options import Decoding
 from dragoman.translation.translator import Translator
 
 SAVED = Path(__file__).parents[2] / "saved" / "0.1"
@@ -78,6 +81,25 @@ def test_a_file_is_as_from_the_command_line(
     assert found.data == (tmp_path / f"out.{name}").read_bytes()
     assert found.data != data
     assert found.characters > 8
+
+
+def test_a_file_is_read_in_context_and_addresses_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PORTION", 15)  # several portions
+    found: list[tuple[str, str | None]] = []
+
+    def translate(translator: Any, segments: Any, how: Decoding, *, labels: bool, around: Any) -> Any:
+        found.extend((one.source if one else "", how.formality) for one in around)
+        return [None] * len(segments), None
+
+    monkeypatch.setattr(documents, "translate_segments", translate)
+    service = Service([served("m", Shift(), reads=("context", "formality"))])
+
+    async def story() -> None:
+        await asked(service, b"Dogs\n\nTom sleeps.\n\nShe eats.\n", "text", formality="formal")
+
+    run(service, story())
+    contexts = ["", "Dogs", "Dogs Tom sleeps."]
+    assert found == [(one, "formal") for one in contexts]
 
 
 def test_translations_of_people_stay_and_cost_nothing() -> None:

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tests.documents.pretend import Pretend, remembering
+from tests.documents.pretend import Pretend, Reading, remembering
 from tests.serving.engines import Shift, ask, served
 from tests.serving.service.test_service import run
 
+from dragoman.serving.service import routing
 from dragoman.serving.service.routing import translate_markup
 from dragoman.serving.service.service import Service
+from dragoman.text.guidance import CONTEXT_CHARACTERS
 from dragoman.translation.memory.store import TranslationMemory
 from dragoman.translation.search.options import Decoding
 
@@ -106,3 +108,34 @@ def test_markup_is_a_matter_of_its_options() -> None:
         assert "<x>def</x>" in other.text
 
     run(service, story())
+
+
+def test_each_text_is_read_in_its_own_context() -> None:
+    translator = Reading()
+    texts = ["<p>Cats are small.</p>", "<p>They sleep.</p><p>They eat.</p>"]
+    translate_markup(cast(Any, translator), texts, "html", frozenset(), Decoding(), ["", "I like cats."])
+    assert sorted(translator.read) == [
+        ("Cats are small.", ""),
+        ("They eat.", "I like cats. They sleep."),
+        ("They sleep.", "I like cats."),
+    ]
+
+
+def test_a_given_context_is_read_with_markup(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[list[str]] = []
+
+    def translate(*args: Any) -> list[routing.Marked]:
+        given.append(args[5])
+        return [routing.Marked(text, None) for text in args[1]]
+
+    monkeypatch.setattr(routing, "translate_markup", translate)
+    service = Service([served("m", Shift(), reads=("context",))])
+
+    async def story() -> None:
+        for context in ("abc", "abd", "abd", "x" * 1_000_000 + "abe"):
+            await ask(service, "<b>a</b>", markup="html", contexts=(context,))
+
+    run(service, story())
+    assert given[:2] == [["abc"], ["abd"]]
+    ((last,),) = given[2:]
+    assert (last[-4:], len(last)) == ("xabe", CONTEXT_CHARACTERS)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +10,19 @@ from tests.serving.engines import Shift, ask, served, until
 from tests.serving.service.test_service import Counted, run
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.serving.service import routing
 from dragoman.serving.service.limits import Limits, TooLong
 from dragoman.serving.service.memories import Memories
+from dragoman.serving.service.routing import WorkKey
 from dragoman.serving.service.service import Service
 from dragoman.translation.memory.store import TranslationMemory
+from dragoman.translation.translation import Translation
 
 PAIRS = [("en", "de"), ("de", "fr")]
 
 
-def service_with(path: Path, engine: Shift, **options: Any) -> Service:
-    models = [served("m", engine), served("n", Shift(2), "de", "fr")]
+def service_with(path: Path, engine: Shift, reads: tuple[str, ...] = (), **options: Any) -> Service:
+    models = [served("m", engine, reads=reads), served("n", Shift(2), "de", "fr")]
     return Service(models, memories=Memories.open([path], PAIRS), **options)
 
 
@@ -97,6 +101,24 @@ def test_sentences_lines_and_texts_are_looked_up(tmp_path: Path) -> None:
         assert [bool(one.match) for one in answers] == [False, False, True, False]
 
     run(service, story())
+
+
+def test_what_the_memory_has_is_context_of_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[tuple[str, str]] = []
+
+    def translated(_: Any, keys: Sequence[WorkKey]) -> list[Translation]:
+        read.extend((one.context, one.text) for one in keys)
+        return [Translation(one.text, one.text, 0.0, (), (), False) for one in keys]
+
+    monkeypatch.setattr(routing, "_translated", translated)
+    service = service_with(tmp_path / "tm", Shift(), reads=("context",))
+
+    async def story() -> None:
+        await service.correct("abc!", "", "X!", ("en", "de"))
+        await ask(service, "def! abc! 42.\nhij.", contexts=("cab",))
+
+    run(service, story())
+    assert read == [("cab", "def!"), ("cab def! abc!", "hij.")]
 
 
 def test_markup_is_looked_up_without_its_tags(tmp_path: Path) -> None:

@@ -35,6 +35,11 @@ def test_names_are_those_of_folders_unless_given() -> None:
         one.close()
 
 
+def test_a_model_addresses_readers_of_its_own_languages() -> None:
+    model = served("m", Shift(), reads=("formality",))
+    assert [one for one in ("de", "DE", "de-AT", "fr", "es") if model.addresses(one)] == ["de", "DE", "de-AT"]
+
+
 def test_two_models_of_one_name_are_refused_before_they_are_loaded() -> None:
     with pytest.raises(ConfigError, match="two models are called 'nowhere'"):
         load_all([ModelSpec(folder="nowhere"), ModelSpec(folder="x", name="nowhere")], **ALL)

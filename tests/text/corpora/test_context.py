@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.base.errors import DataError
-from dragoman.text.corpora.context import SENTENCES, with_context
+from dragoman.text.corpora.context import SENTENCES, context_of, with_context
 from dragoman.text.corpora.corpus import open_corpus, open_pairs
 from dragoman.text.guidance import Context
 from dragoman.training.runs.tuning.held_out import kept_pairs
@@ -44,12 +44,13 @@ def test_json_lines_have_documents_and_contexts(tmp_path: Path) -> None:
     rows = [
         {"source": "a", "target": "A", "document": "1"},
         {"source": "b", "target": "B", "document": "1", "context": "the menu"},
-        {"source": "c", "target": "C", "document": "2"},
+        {"source": "c", "target": "C", "document": 2, "context": None},
+        {"source": "d", "target": "D", "document": 2},
     ]
     path = tmp_path / "train.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert contexts(path) == [("", ""), ("a the menu", "A"), ("", "")]
-    path.write_text('{"source": "a", "target": "A", "document": 3}\n')
+    assert contexts(path) == [("", ""), ("a the menu", "A"), ("", ""), ("c", "C")]
+    path.write_text('{"source": "a", "target": "A", "document": ["3"]}\n')
     with pytest.raises(DataError, match=r'train.jsonl:1: "document" is not text'):
         contexts(path)
 
@@ -61,3 +62,7 @@ def test_the_properties_of_a_memory(tmp_path: Path) -> None:
     path = tmp_path / "a.tmx"
     path.write_text(f'<tmx version="1.4"><header srclang="en"/><body>{"".join(units)}</body></tmx>')
     assert contexts(path) == [("menu", ""), ("a menu", "A"), ("", "")]
+
+
+def test_a_context_is_one_line() -> None:
+    assert context_of("a note\nof two lines", ()) == Context("a note of two lines")

@@ -138,3 +138,9 @@ def test_formality_is_that_of_the_target(tokenizer: Tokenizer, tmp_path: Path) -
     assert marks is not None
     assert [source[row].tolist()[0] for row in range(2)] == [marks.formal, marks.informal]
     assert not set(source[2].tolist()) & set(marks)
+
+
+def test_a_context_that_is_no_longer_kept_is_removed(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    made(tokenizer, tmp_path, HOW)
+    made(tokenizer, tmp_path, Annotating())
+    assert is_made_from(open_pairs(PAIRS), tmp_path)

@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.text import toy
-from dragoman.text.guidance import marks_of
+from dragoman.text.guidance import Formality, Guidance, marks_of, reading
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.processes.distributed import World
 from dragoman.training.runs.folder import RunFolder
@@ -358,3 +358,23 @@ def test_marks_of_languages_are_read_and_predicted(
             begun = [one for one in pieces(target[row].tolist()) if one.startswith(">>")]
             assert (marked, begun) == (before[to], start[to])
             assert pieces(source[row].tolist())[: len(marked)] == marked
+
+
+def test_formality_is_that_of_each_target_language_and_behind_its_mark(tmp_path: Path) -> None:
+    """Sources are marked as `Translator` marks them."""
+    rows = {"de": "{} Siehst du es?", "fr": "{} Le voyez-vous ?"}
+    corpora = []
+    for to, target in rows.items():
+        text = "".join(f"{n} Do you see it?\t{target.format(n)}\n" for n in range(30))
+        (tmp_path / f"a.en-{to}.tsv").write_text(text, encoding="utf-8")
+        corpora.append(f'{{name="{to}", train=["a.en-{to}.tsv"]}}')
+    (tmp_path / "recipe.toml").write_text(f'preset = "tiny"\ndata.corpora = [{", ".join(corpora)}]\n')
+    ready, _ = of_recipe(tmp_path, tmp_path / "run", "tokenizer.vocab_size=320", "data.formality=1")
+    found = {tuple(row) for row in sources_of(ready, 0)}
+    ways: dict[str, Formality] = {"de": "informal", "fr": "formal"}
+    for to, how in ways.items():
+        line = ready.tokenizer.address("en", to) + "7 Do you see it?"
+        (tokens,) = ready.tokenizer.encode_source([line])
+        assert tuple(reading(ready.tokenizer, line, tokens, Guidance(formality=how)).tokens) in found
+    with pytest.raises(ConfigError, match="data.formality: no rules for cs"):
+        prepared(tmp_path / "x", "data.formality=0.5", "data.target_language=cs")

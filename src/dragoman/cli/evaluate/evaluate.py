@@ -144,6 +144,15 @@ def evaluate(
 
     if risk_chart is not None and not risk:
         raise ConfigError("--risk-chart without --risk", hint="add --risk")
+    if documents is not None and contrast is None:
+        raise ConfigError("--documents without --contrast", hint="add --contrast")
+    flags = {"--against": against, "--output": output, "--risk": risk}
+    flags |= {"--in-context": in_context, "--consistency": consistency}
+
+    def check_unused(what: str, hint: str) -> None:
+        if used := [flag for flag, given in flags.items() if given]:
+            raise ConfigError(f"{used[0]} with {what}", hint=hint)
+
     guides.check()
     dtypes = _dtypes(dtype, alone=against is not None)
     models, text = models_and_text(model, text)
@@ -151,13 +160,12 @@ def evaluate(
     if contrast is not None:
         if text:
             raise ConfigError(f"--contrast together with {text[0]}", hint="leave out one of them")
+        check_unused("--contrast", "leave out one of them")
         translator = guides.guide(replace(loading, dtype=_dtypes(dtype, alone=True)[0]).load(models), None)
         evaluate_contrast(translator, contrast, documents, decoding, as_json=as_json, quiet=quiet)
         return
     if not text and (several := _recipe_of_several(recipe)) is not None:
-        for flag, given in (("--against", against), ("--output", output), ("--risk", risk or None)):
-            if given is not None:
-                raise ConfigError(f"{flag} with a recipe of several pairs", hint="name the files of one pair")
+        check_unused("a recipe of several pairs", "name the files of one pair")
         translator = guides.guide(replace(loading, dtype=_dtypes(dtype, alone=True)[0]).load(models), None)
         bleu = evaluate_directions(translator, several, data, decoding, as_json=as_json, quiet=quiet)
         _check_least(str(model), bleu, min_bleu)
@@ -197,20 +205,21 @@ def evaluate(
     hypotheses: dict[str, list[str]] = {}
     with joined() as world:
 
-        def translated(translator: Translator, what: str) -> Evaluation:
+        def translated(translator: Translator, what: str, context: list[str] | None) -> Evaluation:
             with waiting(f"{what}: {len(pairs):,} sentences", shown=world.leads and not quiet):
-                return evaluated(translator, pairs, decoding, world=world, context=contexts)
+                return evaluated(translator, pairs, decoding, world=world, context=context)
 
         for each in dtypes:  # the last is the requested one
             loaded = replace(loading, dtype=each).load(models)
             translator = guides.guide(loaded, decoding.to)
             in_type = f" in {each}" if len(dtypes) > 1 else ""
-            evaluation = translated(translator, f"translating{in_type}")
+            evaluation = translated(translator, f"translating{in_type}", contexts)
             types[str(each)] = _speed(each, translator, evaluation, models)
             hypotheses[str(each)] = evaluation.hypotheses
         if against is not None and other is None:
             rival = guides.guide(Translator.load(against, dtype=each), decoding.to)
-            other = translated(rival, f"translating with {against}").hypotheses
+            own = contexts if "context" in rival.reads else None
+            other = translated(rival, f"translating with {against}", own).hypotheses
     if not world.leads:
         return
     report = None

@@ -228,7 +228,7 @@ def translate(
                 about=made,
             )
         return
-    _check_lines(names, output, prefix, prefix_file)
+    _check_lines(names, output, prefix, prefix_file, context_file)
     if in_context and context_file is not None:
         raise ConfigError("--in-context together with --context-file", hint="leave out one of them")
     folders = files_of_models([*models, guides.reverse, loading.adapter])
@@ -294,7 +294,11 @@ def translate(
 
 
 def _check_lines(
-    names: Sequence[str], output: Path | None, prefix: str | None, prefix_file: Path | None
+    names: Sequence[str],
+    output: Path | None,
+    prefix: str | None,
+    prefix_file: Path | None,
+    context_file: Path | None,
 ) -> None:
     """Raise an error for files that lines cannot be read from or written to."""
     if output is not None and output.suffix in SUFFIXES:
@@ -304,7 +308,7 @@ def _check_lines(
         )
     if prefix is not None and prefix_file is not None:
         raise ConfigError("--prefix together with --prefix-file", hint="leave out one of them")
-    if [*names, str(prefix_file)].count(STDIN) > 1:
+    if [*names, str(prefix_file), str(context_file)].count(STDIN) > 1:
         raise ConfigError(
             "standard input is named twice", hint="it can be read only once; use a file for one of them"
         )

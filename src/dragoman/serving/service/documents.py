@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from dragoman.documents.context.around import contexts_of
 from dragoman.documents.formats import Format, Languages
 from dragoman.documents.segment import Document, Replacing, Result, Segment, text_of
 from dragoman.documents.translate import translate_segments
@@ -22,6 +23,7 @@ from dragoman.serving.service.coalescing import Stopped, portions
 from dragoman.serving.service.limits import Overloaded
 from dragoman.serving.service.routing import Router
 from dragoman.serving.service.turns import Turns
+from dragoman.text.guidance import Context
 from dragoman.translation.search.watching import abandonable
 
 T = TypeVar("T")
@@ -49,10 +51,12 @@ class FileTranslator:
         document = await self._read(partial(format.parse, data, languages))
         characters = sum(map(_size, document.segments))
         use(characters)
+        around = await self._read(partial(contexts_of, document.segments, labels=format.has_labels))
         results: list[Result | None] = []
         for portion in portions(document.segments, _size):
             place = await self._place(client, sum(map(_size, portion)))
-            through = partial(self._through, portion, route, ask, format.has_labels)
+            own = around[len(results) : len(results) + len(portion)]
+            through = partial(self._through, portion, own, route, ask, format.has_labels)
             try:
                 results += await self._stoppable(through, place)
             finally:
@@ -79,16 +83,25 @@ class FileTranslator:
                 await asyncio.sleep(error.retry_after)
 
     def _through(
-        self, segments: Sequence[Segment], route: Route, ask: Ask, labels: bool
+        self,
+        segments: Sequence[Segment],
+        around: Sequence[Context | None],
+        route: Route,
+        ask: Ask,
+        labels: bool,
     ) -> list[Result | None]:
-        """Translate segments by each model of a route. Segments that a step leaves unchanged stay so."""
+        """Translate segments by each model of a route. Segments that a step leaves unchanged stay so.
+
+        Only the first model reads the contexts `around` them, which are in its language.
+        """
         results: list[Result | None] = [None] * len(segments)
         for translator, how in self._router.steps(route, ask):
             sources = [
                 one if known is None else replace(one, source=known.content)
                 for one, known in zip(segments, results, strict=True)
             ]
-            new, _ = translate_segments(translator, sources, how, labels=labels)
+            new, _ = translate_segments(translator, sources, how, labels=labels, around=around)
+            around = [None] * len(segments)
             results = [one or known for one, known in zip(new, results, strict=True)]
         return results
 

@@ -76,7 +76,9 @@ class ServedModel:
 
     def addresses(self, target: str) -> bool:
         """Whether it has learnt to address the reader of this language formally and informally."""
-        return "formality" in self.translator.reads and base(target) in LANGUAGES
+        language = base(target)
+        own = language in LANGUAGES and language in map(base, self.targets)
+        return own and "formality" in self.translator.reads
 
     def variant(
         self, adapter: str | None, terms: str | None, memory: TranslationMemory | None = None

@@ -11,6 +11,7 @@ from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from dragoman.base.languages import canonical
+from dragoman.documents.context.around import contexts_of
 from dragoman.documents.edits import Decoded
 from dragoman.documents.formats import Languages
 from dragoman.documents.markup.html.fragment import XmlFragment
@@ -28,7 +29,9 @@ from dragoman.text.blank import is_blank
 from dragoman.text.checks.omissions import lacks_most
 from dragoman.text.checks.placeholders import find_placeholders
 from dragoman.text.corpora.context import SENTENCES
+from dragoman.text.guidance import CONTEXT_CHARACTERS
 from dragoman.text.segmenter import Segmented, segment_text
+from dragoman.translation.lines import given_context
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
@@ -86,13 +89,15 @@ class _Plan:
 
     @property
     def contexts(self) -> list[str]:
-        """What stands before each of them, for a text without markup."""
+        """What stands before each of them; before the whole text, if it has markup."""
         if self.parts is None:
-            return [""] * len(self.asked)
-        before = self.asked
+            return [self.context] * len(self.asked)
+        read = [one for one in self.parts.pieces if not one.copied]
+        before = [one.body for one in read]
         return [
             " ".join(filter(None, (self.context, *before[max(0, number - SENTENCES) : number])))
-            for number in range(len(before))
+            for number, one in enumerate(read)
+            if one.asked
         ]
 
     def answer(self, text: str, **more: Any) -> Answer:
@@ -167,6 +172,7 @@ class Router:
         source, to = model.tags((route.source, route.target))
         translator = model.variant(ask.adapter, ask.terms)
         context = "".join(ask.contexts[:1]) if "context" in translator.reads else ""
+        context = context[-CONTEXT_CHARACTERS:]
         how = _decoding(source=source, to=to, n_best=most)
         key = _key(model, ask, how, None, ask.prefix)._replace(text=text, context=context)
         (found,), _ = await self._words.get([key], partial(_next_words, translator), place)
@@ -193,8 +199,13 @@ class Router:
         memory = None if route.pivots else self._memory(route, ask)
         for name, pair in zip(route.models, pairwise(route.languages), strict=True):
             model = self._models[name]
-            how = decoding_of(replace(ask, markup="xml"), model.tags(pair), self._limits, last=True)
+            how = self._how(model, pair, replace(ask, markup="xml"), last=pair[1] == route.target)
             yield model.variant(ask.adapter, ask.terms, memory), how
+
+    def _how(self, model: ServedModel, pair: tuple[str, str], ask: Ask, *, last: bool) -> Decoding:
+        """The options for a model on the way. Only the last one addresses the reader."""
+        how = decoding_of(ask, model.tags(pair), self._limits, last=last)
+        return replace(how, formality=ask.formality) if last and model.addresses(pair[1]) else how
 
     def _plan(self, text: str, context: str, ask: Ask) -> _Plan:
         source, confidence = ask.source, None
@@ -212,7 +223,7 @@ class Router:
             parts = segment_text(
                 text, *ends, how=ask.sentences, kept=kept, known=known, copying=not ask.prefix
             )
-        return _Plan(text, route, confidence, parts, context)
+        return _Plan(text, route, confidence, parts, context[-CONTEXT_CHARACTERS:])
 
     def _memory(self, route: Route, ask: Ask) -> TranslationMemory | None:
         return self._memories.of((route.source, route.target)) if ask.memory else None
@@ -228,9 +239,7 @@ class Router:
         all_cached = True
         for step, (name, pair) in enumerate(zip(route.models, pairwise(route.languages), strict=True)):
             model, last = self._models[name], step == len(route.models) - 1
-            how = decoding_of(ask, model.tags(pair), self._limits, last=last)
-            if ask.formality and last and model.addresses(pair[1]):
-                how = replace(how, formality=ask.formality)
+            how = self._how(model, pair, ask, last=last)
             memory = None if route.pivots else self._memory(route, ask)
             translator = model.variant(ask.adapter, ask.terms)
             if memory is not None and (ask.markup != "text" or "matches" in translator.reads):
@@ -295,7 +304,8 @@ def _translated(translator: Translator, keys: Sequence[WorkKey]) -> Iterable[Tra
             texts, first.how, prefix=first.prefix or None, context=context, window=_WINDOW
         )
     markup = _MARKED[first.markup == "xml"]
-    return translate_markup(translator, texts, markup, first.ignored, first.how)
+    before = [key.context for key in keys]
+    return translate_markup(translator, texts, markup, first.ignored, first.how, before)
 
 
 def _next_words(translator: Translator, keys: Sequence[WorkKey]) -> Iterable[tuple[NextWord, ...]]:
@@ -348,14 +358,20 @@ def translate_markup(
     markup: Literal["html", "xml"],
     ignored: frozenset[str],
     decoding: Decoding,
+    before: Iterable[str] = repeat(""),
 ) -> list[Marked]:
-    """Return the translation of each text.
+    """Return the translation of each text; `before` is what stands before each.
 
     Any text is read, also if it is malformed. No tag is lost. All texts are translated together.
     """
     documents = [_document(translator, text, markup, ignored, decoding) for text in texts]
     segments = [segment for document in documents for segment in document.segments]
-    results, _ = translate_segments(translator, segments, decoding)
+    around = [
+        given_context(f"{given} {own.source if own else ''}")
+        for document, given in zip(documents, before, strict=False)
+        for own in contexts_of(document.segments, labels=False)
+    ]
+    results, _ = translate_segments(translator, segments, decoding, around=around)
     answers: list[Marked] = []
     done = 0
     for document in documents:

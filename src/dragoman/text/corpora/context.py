@@ -30,6 +30,6 @@ def with_context(lines: Iterable[Line]) -> Iterator[tuple[Line, Context]]:
 
 def context_of(about: str, before: Iterable[Line]) -> Context:
     """The context of a line: the pairs before it, and what is known about it, such as its key."""
-    pairs = list(before)
-    source = " ".join(text for text in (*(one.source.strip() for one in pairs), about.strip()) if text)
+    pairs, about = list(before), " ".join(about.split())
+    source = " ".join(text for text in (*(one.source.strip() for one in pairs), about) if text)
     return Context(source, " ".join(one.target.strip() for one in pairs).strip())

@@ -277,7 +277,8 @@ class UnfinishedCorpus(GrowingFiles):
         """Move the files to their places in the corpus. about.json must be written then."""
         self.close()
         with explaining(self.target):
-            (self.target / "about.json").unlink(missing_ok=True)
+            for name in ("about.json", CONTEXT):  # earlier tokens may have had contexts
+                (self.target / name).unlink(missing_ok=True)
             for name in (_RECORD, REASONS_FILE):
                 (self.folder / name).unlink()
             for path in sorted(self.folder.iterdir()):

@@ -6,7 +6,7 @@ It finds most errors before it writes anything and before torch is imported.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypedDict, cast
 
@@ -111,8 +111,12 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
         path = folder.checkpoints.corpus(part)
         return TokenisedCorpus(path, tokenizer, placeholders=placeholders, annotating=annotating)
 
+    targets = {f"train.{one.name}": one.target_language for one in recipe.data.corpora}
+
     def learnt(part: str) -> TokenisedCorpus:
-        text = tokens(part, placeholders=recipe.data.placeholders, annotating=recipe.data.annotating)
+        how = recipe.data.annotating
+        how = replace(how, target_language=targets.get(part) or how.target_language)
+        text = tokens(part, placeholders=recipe.data.placeholders, annotating=how)
         text.lessons = lessons_of(recipe.teacher, tokenizer, text.target, folder.checkpoints.lessons(part))
         return text
 

@@ -16,9 +16,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from dragoman.base.config import from_table, override, read_toml, to_table
 from dragoman.base.errors import ConfigError
+from dragoman.base.languages import base
 from dragoman.base.options import Option, Options, entries
 from dragoman.models.shapes import Architecture, TransformerConfig
 from dragoman.text.corpora.filter import FilterConfig
+from dragoman.text.formality import LANGUAGES
 from dragoman.text.tokenizers.tokenizer import TokenizerConfig
 from dragoman.training.distillation.options import TeacherConfig
 from dragoman.training.options import Annotating, TrainingConfig
@@ -274,6 +276,12 @@ class Recipe(Options):
             raise ConfigError(
                 f"data.{names[0]} needs marks, and this vocabulary has no bytes for them",
                 hint='set tokenizer.kind="bpe" and tokenizer.byte_fallback=true, or leave it out',
+            )
+        targets = {base(to) for one in self.data.corpora or [self.data] if (to := one.target_language)}
+        if self.data.formality and targets and targets.isdisjoint(LANGUAGES):
+            raise ConfigError(
+                f"data.formality: no rules for {', '.join(sorted(targets))}",
+                hint=f"leave it out; there are rules for translations into {' and '.join(LANGUAGES)}",
             )
 
     def _check_words(self) -> None:

@@ -66,8 +66,10 @@ def read(file: TextFile, keys: Languages) -> Iterator[Line]:
         source, target = keys[0] or "source", keys[1] or "target"
         if "source" in record and (source not in record or "target" in record):
             source, target = "source", "target"
-        about = [_sentence(record, key, where) if key in record else "" for key in ("context", "document")]
-        yield Line(number, _sentence(record, source, where), _sentence(record, target, where), *about)
+        about = {key: record[key] for key in ("context", "document") if record.get(key) is not None}
+        about |= {key: str(value) for key, value in about.items() if isinstance(value, float)}
+        more = {key: _sentence(about, key, where) for key in about}
+        yield Line(number, _sentence(record, source, where), _sentence(record, target, where), **more)
 
 
 def _record(line: str, where: str) -> dict[str, Any]:

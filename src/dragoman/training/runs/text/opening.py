@@ -119,10 +119,13 @@ def open_texts(request: RunRequest, say: Say) -> Texts:
 
 def _has_one_side(data: Data) -> bool:
     """Whether it is one plain file, which has only sources."""
+    from dragoman.documents.context.catalogues import are_catalogues  # it has many parsers
+
     names = [str(item) for item in data if isinstance(item, str | Path)]
     if len(data) != 1 or len(names) != 1 or names[0] == STDIN:
         return False
-    return kind_of(names[0]) not in OF_PAIRS and Path(names[0]).is_file()
+    plain = kind_of(names[0]) not in OF_PAIRS and not are_catalogues(names)
+    return plain and Path(names[0]).is_file()
 
 
 def _open_training(data: Data, languages: Languages) -> Corpus:
