@@ -111,12 +111,14 @@ def test_a_catalogue_is_training_text(tmp_path: Path) -> None:
     assert (corpus.source_language, len(corpus.shards)) == ("en", 2)
     assert not are_catalogues(["a.po", "b.tsv"])
     assert not are_catalogues([])
+    (tmp_path / "mono.ts").write_text("Avuxeni.\n")  # Tsonga, not Qt
+    assert not are_catalogues([tmp_path / "mono.ts"])
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "no such file|No such file"),
+        (None, "no such file"),
         ('msgid "a', "a.po: line 1"),
         ('msgid "a"\nmsgstr ""\n', "a.po: no finished translations"),
     ],

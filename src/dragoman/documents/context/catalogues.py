@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.documents.content import START
 from dragoman.documents.context.around import contexts_of, plain_text
 from dragoman.documents.files import read_bytes
 from dragoman.documents.formats import Format, Languages, format_of_name
 from dragoman.documents.segment import Status
 from dragoman.text.corpora.corpus import Corpus, chained
-from dragoman.text.corpora.lines import Line
+from dragoman.text.corpora.lines import Line, unreadable
 from dragoman.text.corpora.shards import files_of
 
 
@@ -36,8 +37,14 @@ def open_catalogues(names: Sequence[str | Path], languages: tuple[str | None, st
 
 def _format(name: str | Path) -> Format | None:
     """The format of a catalogue by its name; None for others, and for TMX, which has a reader of its own."""
-    found = format_of_name(Path(name))
-    return found if found is not None and found.bilingual and found.name != "tmx" else None
+    path = Path(name)
+    found = format_of_name(path)
+    if found is None or not found.bilingual or found.name == "tmx":
+        return None
+    if found.name == "qt" and path.is_file():  # "mono.ts" may be plain text in Tsonga
+        with path.open("rb") as file:
+            return found if b"<TS" in file.read(START) else None
+    return found
 
 
 def _open(path: str, form: Format, languages: Languages) -> Corpus:
@@ -46,7 +53,7 @@ def _open(path: str, form: Format, languages: Languages) -> Corpus:
     except DataError as error:
         raise DataError(f"{path}: {error}", hint=error.hint) from error
     except OSError as error:
-        raise DataError(f"{path}: {error.strerror}", hint="check the path") from error
+        raise unreadable(path, error) from error
     done = [one.state is Status.DONE and one.target is not None for one in segments]
     if not any(done):
         raise DataError(f"{path}: no finished translations", hint="check that it is the right file")
