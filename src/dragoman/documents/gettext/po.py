@@ -60,9 +60,7 @@ def _forms(header: PoEntry | None, known: Plurals | None) -> tuple[int | None, P
     stated = _FORMS.search(text)
     if header and stated:
         if not 1 <= len(stated[1]) <= 2 or not 1 <= int(stated[1]) <= _MOST_FORMS:
-            raise DataError(
-                f"line {header.line}: nplurals={stated[1][:20]}", hint="1 to 6 plural forms are usual"
-            )
+            raise DataError(f"line {header.line}: nplurals={stated[1][:20]}", hint="1 to 6 forms are usual")
         return int(stated[1]), None
     return (known.forms, known) if known else (None, None)
 

@@ -94,9 +94,7 @@ class Xliff12(Bilingual[_Unit, _Part]):
     def _unit(self, file: Element, element: Element) -> _Unit:
         children = {one.name: one for one in reversed(element.children) if one.space == element.space}
         if "source" not in children:
-            raise DataError(
-                f"{self._where(element)}: <trans-unit> has no <source>", hint="every unit needs one"
-            )
+            raise DataError(f"{self._where(element)}: <trans-unit> has no <source>", hint="add one")
         source, segmented, target = children["source"], children.get("seg-source"), children.get("target")
         marks = list(_marks(segmented)) if segmented else []
         there = dict(_marks(target)) if target and marks else {}
