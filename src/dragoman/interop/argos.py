@@ -21,7 +21,7 @@ import sys
 import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, cast
@@ -143,13 +143,7 @@ class ArgosTranslate:
     """
 
     def __init__(self, package: Path, *, compute_type: str = "auto") -> None:
-        """Raises DragomanError if Argos Translate is not installed."""
-        try:
-            self.name = f"Argos Translate {version('argostranslate')}"
-        except PackageNotFoundError as error:
-            raise DragomanError(
-                "Argos Translate is not installed", hint="pip install 'dragoman[argos]'"
-            ) from error
+        self.name = f"Argos Translate {version('argostranslate')}"
         self._package, self._compute_type = package.resolve(), compute_type
 
     def translate(self, lines: Sequence[str]) -> list[str]:

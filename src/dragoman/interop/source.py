@@ -107,9 +107,7 @@ def download(name: str, *, revision: str | None = None) -> Path:
         wanted = [*_WANTED, *([weights] if weights else [])]
         return Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
     except RepositoryNotFoundError as error:
-        raise ModelError(
-            f"{name}: no such folder, and no such model on the hub", hint="check the name"
-        ) from error
+        raise ModelError(f"{name}: no such folder, nor model on the hub", hint="check the name") from error
     except Exception as reason:  # of whichever HTTP library the client uses
         try:
             return Path(snapshot_download(name, revision=revision, local_files_only=True))
@@ -172,9 +170,7 @@ def _unpack(archive: Path, folder: Path) -> None:
             with tarfile.open(archive) as tar:
                 _write_all(archive, folder, _tar_members(tar))
         else:
-            raise ModelError(
-                f"{archive}: not a zip or tar archive", hint="give the folder that holds the model"
-            )
+            raise ModelError(f"{archive}: not a zip or tar archive", hint="give the folder of the model")
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"{archive}: a damaged archive ({error})", hint="download it again") from error
     # Encrypted, an unknown compression, no name, or a name or size that no file can have here.

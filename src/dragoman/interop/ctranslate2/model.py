@@ -83,14 +83,10 @@ def write(bundle: Bundle, folder: Path, *, quantization: str | None = None) -> N
     the package is not installed or the disk is full.
     """
     if reasons := unsupported(bundle):
-        raise ConfigError(
-            f"CTranslate2 cannot hold this model: {'; '.join(reasons)}", hint="choose another format"
-        )
+        raise ConfigError(f"CTranslate2 cannot hold {'; '.join(reasons)}", hint="choose another format")
     quantization = quantization or "float32"
     if quantization not in QUANTIZATIONS:
-        raise ConfigError(
-            f'quantization = "{quantization}"', hint=f"CTranslate2 has {', '.join(QUANTIZATIONS)}"
-        )
+        raise ConfigError(f'quantization = "{quantization}"', hint=f"choose {', '.join(QUANTIZATIONS)}")
     spec = _spec(bundle)
     _describe(spec, bundle, quantization)
     spec.validate()

@@ -84,9 +84,7 @@ def _integers(
             for part in (numbers, scales)
         )
         if float(whole.min()) < -GREATEST:
-            raise ModelError(
-                f"{options.where}: {row.theirs[0]} has numbers below -127", hint="was it damaged?"
-            )
+            raise ModelError(f"{options.where}: {row.theirs[0]} has a number below -127", hint="damaged?")
         added = len(own[row.ours]) - len(whole)  # the id of the start: zeros
         stored[row.ours] = torch.cat([whole, torch.zeros(added, whole.shape[1])]).to(torch.int8)
         stored[scale_name(row.ours)] = torch.cat([scale.amax(1), scale.amax(1)[-1:].expand(added)])

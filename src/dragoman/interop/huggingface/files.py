@@ -194,9 +194,7 @@ def _read_tensors(folder: Path) -> dict[str, Tensor]:
             for part in _parts(index):
                 tensors |= _read(folder / part)
             return tensors
-    raise ModelError(
-        f"{folder}: neither {' nor '.join(_WEIGHTS)}", hint="download the PyTorch weights of this model"
-    )
+    raise ModelError(f"{folder}: neither {' nor '.join(_WEIGHTS)}", hint="download one of them")
 
 
 def _parts(index: Path) -> list[str]:

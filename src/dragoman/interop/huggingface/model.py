@@ -278,9 +278,7 @@ def _check_positions(tensors: Mapping[str, Tensor], width: int, folder: Path) ->
             gap = float((stored.float() - table_TE).abs().max()) if len(stored) else 0.0
             fits = gap <= (1e-5 if stored.dtype in (torch.float32, torch.float64) else 5e-3)
         if not fits:
-            raise ModelError(
-                f"{folder}: {name} is not the sinusoidal table", hint="this model has other positions"
-            )
+            raise ModelError(f"{folder}: {name} is not the sinusoidal table", hint="it has other positions")
 
 
 def _sines_first(width: int) -> Tensor:

@@ -35,14 +35,9 @@ class Transformers:
     def __init__(self, folder: Path, *, start: Tokens = ()) -> None:
         """Every translation begins with `start`, the mark of a language, if given.
 
-        Raises DragomanError if transformers is not installed or cannot load the folder."""
-        try:
-            self._transformers: Any = import_module("transformers")
-        except ImportError as error:
-            raise DragomanError(
-                "comparing needs transformers, which is not installed",
-                hint="pip install 'dragoman[huggingface]', or skip it with --no-verify",
-            ) from error
+        Raises DragomanError if transformers cannot load the folder.
+        """
+        self._transformers: Any = import_module("transformers")
         self.name = f"transformers {self._transformers.__version__}"
         with _quiet(self._transformers):
             try:

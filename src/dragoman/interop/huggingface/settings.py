@@ -88,9 +88,7 @@ class VocabularySettings:
 
         pad, start, end = map(first, ("pad_token_id", "decoder_start_token_id", "eos_token_id"))
         if end is None:
-            raise ModelError(
-                f"{where}: no eos_token_id", hint="add the id of the end token, 0 in OPUS-MT models"
-            )
+            raise ModelError(f"{where}: no eos_token_id", hint="add the id of </s>, 0 in OPUS-MT models")
         if pad is None:
             raise ModelError(f"{where}: no pad_token_id", hint="add the id of <pad> in vocab.json")
         start = pad if start is None else start  # as in Marian
