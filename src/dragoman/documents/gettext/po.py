@@ -102,9 +102,8 @@ class _Message:
     @property
     def segments(self) -> list[Segment]:
         entry, plural = self.entry, self.entry.plural
-        values = (
-            [one.value for one in entry.strings] if len(entry.strings) == self.forms else [""] * self.forms
-        )
+        there = [one.value for one in entry.strings]
+        values = there if len(there) == self.forms else [""] * self.forms
         flags = entry.flags
         formats = tuple(flag for flag in flags if flag.endswith("-format"))
         note = "\n".join(one.text[2:].strip() for one in entry.comments if one.text.startswith("#."))

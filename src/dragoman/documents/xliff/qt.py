@@ -146,9 +146,8 @@ class Ts(Bilingual[Element, int]):
         texts = [
             self._words(one) for one in message.children if one.name in ("extracomment", "translatorcomment")
         ]
-        return "\n".join(
-            line for text in texts for line in text.split("\n") if not line.startswith("dragoman")
-        )
+        lines = (line for text in texts for line in text.split("\n"))
+        return "\n".join(line for line in lines if not line.startswith("dragoman"))
 
     @property
     def is_template(self) -> bool:

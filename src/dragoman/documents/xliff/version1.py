@@ -86,9 +86,7 @@ class Xliff12(Bilingual[_Unit, _Part]):
                         expect_language(line, name, element.attributes.get(name, ""), wanted)
             elif translate:
                 unit = self._unit(file, element)
-                note = self._note(
-                    one for one in unit.notes if one.attributes.get("from") not in (_OURS, _PREVIOUS)
-                )
+                note = self._note(one for one in unit.notes if one.get("from") not in (_OURS, _PREVIOUS))
                 self._add(unit, [(part, self._segment(unit, part, note)) for part in unit.parts])
 
     def _unit(self, file: Element, element: Element) -> _Unit:
