@@ -20,7 +20,7 @@ from tests.text.sentences import DELICATE, PAIRS
 from torch import Tensor
 
 from dragoman import Translator
-from dragoman.base.errors import ConfigError, DragomanError, ModelError
+from dragoman.base.errors import ConfigError, ModelError
 from dragoman.interop import huggingface
 from dragoman.interop.verify import verify
 from dragoman.models.folder.bundle import Bundle, load, save

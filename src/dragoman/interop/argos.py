@@ -104,9 +104,8 @@ def write(
     with everything that a package cannot hold.
     """
     if reasons := unsupported(bundle):
-        raise ConfigError(
-            f"an Argos package cannot hold this model: {'; '.join(reasons)}", hint="choose another format"
-        )
+        what = f"an Argos package cannot hold this model: {'; '.join(reasons)}"
+        raise ConfigError(what, hint="choose another format")
     if splitter is not None and not splitter.is_file():
         raise ConfigError(f"{splitter}: no such file", hint="pass a model of MiniSBD, for example en.onnx")
     source, target = (language(code) for code in (bundle.source_language, bundle.target_language))

@@ -29,14 +29,7 @@ _MOST_BYTES = 20 * 2**30  # more than any translation model has
 _BLOCK = 2**20
 _HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 _PAIR = re.compile(r"model\.([a-z]{4})\.")  # of languages, in Mozilla's names
-_WANTED = (
-    "*.json",
-    "*.spm",
-    "*.yml",
-    "*.npz",
-    "*.txt",
-    "*.model",
-)  # of a model on the hub, besides its weights
+_WANTED = ("*.json", "*.spm", "*.yml", "*.npz", "*.txt", "*.model")  # on the hub, besides weights
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the first that a model has
 
 

@@ -14,13 +14,7 @@ from torch import Tensor
 from dragoman.base.errors import ModelError
 from dragoman.interop.marian import files
 from dragoman.interop.marian.binary import Matrix
-from dragoman.interop.marian.shape import (
-    MULTIPLIER,
-    Config,
-    ModelOptions,
-    canonical_weights,
-    name_table,
-)
+from dragoman.interop.marian.shape import MULTIPLIER, Config, ModelOptions, canonical_weights, name_table
 from dragoman.interop.marian.shortlist import read_binary_shortlist
 from dragoman.models.folder.bundle import Bundle, write_folder
 from dragoman.models.folder.weights import weights_of

@@ -99,9 +99,8 @@ class VocabularySettings:
         source = config.typed("vocab_size", 58101)
         target = source if tied[0] else config.typed("decoder_vocab_size", source)
         if max(source, target) > _MOST_TOKENS:  # before memory is taken for them
-            raise ModelError(
-                f"{where}: a vocabulary of {max(source, target):,} tokens", hint="restore config.json"
-            )
+            what = f"a vocabulary of {max(source, target):,} tokens"
+            raise ModelError(f"{where}: {what}", hint="restore config.json")
         ids = {"pad_id": pad, "start_id": start, "end_id": end}
         return cls(ids=ids, sizes=(source, target), tied=tied)
 

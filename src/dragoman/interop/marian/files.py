@@ -28,9 +28,10 @@ from typing import Any
 
 import numpy as np
 import torch
+import yaml  # type: ignore[import-untyped]
 from torch import Tensor
 
-from dragoman.base.errors import DragomanError, ModelError
+from dragoman.base.errors import ModelError
 from dragoman.interop.marian.binary import Matrix, read_binary
 from dragoman.text.corpora.languages import is_language
 
@@ -151,10 +152,6 @@ def parse_mapping(data: bytes, where: str) -> dict[str, Any]:
 
     Refuses tags, aliases and deep nesting, which Marian does not write. Raises ModelError.
     """
-    try:
-        import yaml  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise DragomanError("Marian's YAML needs PyYAML", hint="pip install 'dragoman[marian]'") from error
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
         events = iter(yaml.parse(data.decode("utf-8"), Loader=loader))
@@ -231,10 +228,7 @@ def check_sha256(folder: Path) -> None:
 
 
 def _about(folder: Path, name: str = "metadata.json") -> dict[str, Any]:
-    """Return the table in a JSON file of a Firefox model. It is empty if there is no such file or table.
-
-    Raises ModelError if the file is damaged.
-    """
+    """The table in a JSON file of a Firefox model, or an empty one. Raises ModelError for a damaged file."""
     try:
         about = json.loads((folder / name).read_bytes())
     except OSError:

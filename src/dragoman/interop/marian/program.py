@@ -77,9 +77,8 @@ class Marian:
             answers = self.n_best(chosen, size=1, normalize=0.0, max_length_factor=factor)
             for source, answer in zip(chosen, answers, strict=True):
                 if not answer:
-                    raise DragomanError(
-                        f"{self.name}: no translation of a line of {len(source):,} tokens", hint=TOO_LONG
-                    )
+                    what = f"{self.name}: no translation of a line of {len(source):,} tokens"
+                    raise DragomanError(what, hint=TOO_LONG)
             found |= {
                 number: each[0][0][: max_tokens[number]]
                 for number, each in zip(numbers, answers, strict=True)
