@@ -140,7 +140,9 @@ def notes(bundle: Bundle) -> list[str]:
             "batches: leave mini-batch at 1."
         )
         if config.norm_epsilon != modern.EPSILON:
-            found.append(f"Normalisation adds {modern.EPSILON} to the variance, not {config.norm_epsilon}.")
+            found.append(
+                f"Layer normalisation adds {modern.EPSILON} to the variance, not {config.norm_epsilon}."
+            )
     return found
 
 
