@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import zipfile
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -230,15 +229,3 @@ def test_a_splitter_that_is_missing_is_named(trained: Bundle, tmp_path: Path) ->
     with pytest.raises(ConfigError, match="en.onnx: no such file"):
         argos.write(trained, tmp_path / "a.argosmodel", splitter=tmp_path / "en.onnx")
     assert not list(tmp_path.iterdir())
-
-
-def test_without_argos_translate_one_line_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def missing(name: str) -> str:
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(argos, "version", missing)
-    with pytest.raises(DragomanError, match="Argos Translate is not installed") as caught:
-        argos.ArgosTranslate(tmp_path / "a.argosmodel")
-    assert caught.value.hint == "pip install 'dragoman[argos]'"

@@ -20,7 +20,7 @@ from tests.text.sentences import DELICATE, PAIRS
 from torch import Tensor
 
 from dragoman import Translator
-from dragoman.base.errors import ConfigError, DragomanError, ModelError
+from dragoman.base.errors import ConfigError, ModelError
 from dragoman.interop import huggingface
 from dragoman.interop.verify import verify
 from dragoman.models.folder.bundle import Bundle, load, save
@@ -282,9 +282,6 @@ def test_transformers_is_not_needed(plain: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "transformers", None)
 
     huggingface.read(plain)
-    with pytest.raises(DragomanError, match="needs transformers") as error:
-        huggingface.Program(plain)
-    assert "dragoman[huggingface]" in error.value.hint
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])

@@ -9,8 +9,10 @@ import os
 import platform
 import sys
 import time
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from dragoman.base.errors import ConfigError
 
@@ -150,6 +152,15 @@ def cache_folder() -> Path:
     """Folder for files that can be recreated: $XDG_CACHE_HOME/dragoman or ~/.cache/dragoman."""
     root = os.environ.get("XDG_CACHE_HOME")
     return (Path(root) if root else Path.home() / ".cache") / "dragoman"
+
+
+def optional_package(module: str, extra: str) -> Any:
+    """Import a module of a package that an `extra` of dragoman installs. Raises ConfigError without it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        what = f"{module.partition('.')[0]} is not installed"
+        raise ConfigError(what, hint=f"pip install 'dragoman[{extra}]'") from error
 
 
 def has_pytorch() -> bool:

@@ -65,9 +65,8 @@ def decode_file(data: bytes, encoding: str | None = None) -> Decoded:
 
     Line ends stay as they are. Raises DataError with the line of the first byte that does not fit.
     """
-    mark, name = next(
-        ((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", encoding or "utf-8")
-    )
+    found = [one for one in _MARKS if data.startswith(one[0])]
+    mark, name = found[0] if found else (b"", encoding or "utf-8")
     body = data[len(mark) :]
     try:
         decoded = Decoded(body.decode(name), name, mark)

@@ -111,9 +111,7 @@ def tasks_of(
             raise DataError(f"{path}: not a file", hint="save it as a file first")
         if path.is_dir():
             if output is not None and output.exists() and output.samefile(path):
-                raise ConfigError(
-                    f"{output}: is one of the folders to translate", hint="choose another place with -o"
-                )
+                raise ConfigError(f"{output}: is one of the folders to translate", hint="choose another -o")
             tasks += _of_folder(path, output, format, wanted)
             continue
         into = output if output is None or (single and not output.is_dir()) else output / path.name
@@ -197,9 +195,7 @@ def check_places(tasks: Sequence[Task], output: Path | None) -> None:
             continue
         place = task.output.resolve()
         if place in sources:
-            raise ConfigError(
-                f"{task.output}: is one of the files to translate", hint="choose another place with -o"
-            )
+            raise ConfigError(f"{task.output}: is one of the files to translate", hint="choose another -o")
         if task.output.is_dir():
             raise ConfigError(f"{task.output}: is a folder", hint="choose another place with -o")
         if place in taken:

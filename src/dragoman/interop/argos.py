@@ -21,7 +21,7 @@ import sys
 import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, cast
@@ -104,9 +104,8 @@ def write(
     with everything that a package cannot hold.
     """
     if reasons := unsupported(bundle):
-        raise ConfigError(
-            f"an Argos package cannot hold this model: {'; '.join(reasons)}", hint="choose another format"
-        )
+        what = f"an Argos package cannot hold this model: {'; '.join(reasons)}"
+        raise ConfigError(what, hint="choose another format")
     if splitter is not None and not splitter.is_file():
         raise ConfigError(f"{splitter}: no such file", hint="pass a model of MiniSBD, for example en.onnx")
     source, target = (language(code) for code in (bundle.source_language, bundle.target_language))
@@ -143,13 +142,7 @@ class ArgosTranslate:
     """
 
     def __init__(self, package: Path, *, compute_type: str = "auto") -> None:
-        """Raises DragomanError if Argos Translate is not installed."""
-        try:
-            self.name = f"Argos Translate {version('argostranslate')}"
-        except PackageNotFoundError as error:
-            raise DragomanError(
-                "Argos Translate is not installed", hint="pip install 'dragoman[argos]'"
-            ) from error
+        self.name = f"Argos Translate {version('argostranslate')}"
         self._package, self._compute_type = package.resolve(), compute_type
 
     def translate(self, lines: Sequence[str]) -> list[str]:

@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import new_file, new_folder
-from dragoman.interop.formats import FORMATS, ExportFormat
-from dragoman.interop.verify import Agreement, addresses
+from dragoman.interop.formats import FORMATS, Converted, ExportFormat
+from dragoman.interop.verify import addresses
 from dragoman.models.folder.bundle import Bundle
 
 _COMPARED = 100  # lines of the calibration text
-
-
-@dataclass(frozen=True, kw_only=True)
-class Exported:
-    """The result of an export. `comparison` is None if it was not verified; `unverified` says why.
-
-    `notes` say which search options the format cannot hold.
-    """
-
-    program: str
-    comparison: Agreement | None
-    unverified: str | None
-    notes: tuple[str, ...]
 
 
 def export_model(
@@ -38,7 +24,7 @@ def export_model(
     lines: Sequence[str] = (),
     folder: Path | None = None,
     calibration: Sequence[str] = (),
-) -> Exported:
+) -> Converted:
     """Write the model as `output`, a new folder, or a new file for Argos.
 
     `quantization` is the type of the weights in CTranslate2, such as "int8". With `verified`, both programs
@@ -69,4 +55,6 @@ def export_model(
         if start:
             (mark,) = bundle.tokenizer.target_pieces(start)
             notes += (f"The first token of a translation is the mark of its language, such as {mark}.",)
-    return Exported(program=form.program, comparison=comparison, unverified=unverified, notes=notes)
+    return Converted(
+        bundle=bundle, program=form.program, comparison=comparison, unverified=unverified, notes=notes
+    )

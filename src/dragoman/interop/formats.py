@@ -20,6 +20,21 @@ if TYPE_CHECKING:
     from dragoman.interop.verify import Agreement
     from dragoman.models.folder.bundle import Bundle
 
+
+@dataclass(frozen=True, kw_only=True)
+class Converted:
+    """The result of an import or an export. Without a `comparison`, `unverified` says why.
+
+    `notes` say what an export changes.
+    """
+
+    bundle: Bundle
+    program: str
+    comparison: Agreement | None
+    unverified: str | None
+    notes: tuple[str, ...] = ()
+
+
 ExportFormat = Literal["huggingface", "marian", "firefox", "ctranslate2", "argos", "onnx"]
 
 

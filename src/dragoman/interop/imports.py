@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from dragoman.base.errors import ModelError
 from dragoman.base.files import new_folder
-from dragoman.interop.formats import format_of
+from dragoman.interop.formats import Converted, format_of
 from dragoman.interop.source import opened
-from dragoman.interop.verify import Agreement
-from dragoman.models.folder.bundle import Bundle
 from dragoman.translation.folder.card import origin, write_card
-
-
-@dataclass(frozen=True, kw_only=True)
-class Imported:
-    """The result of an import. `comparison` is None if it was not verified; `unverified` says why."""
-
-    bundle: Bundle
-    program: str
-    comparison: Agreement | None
-    unverified: str | None
 
 
 def import_model(
@@ -34,7 +22,7 @@ def import_model(
     revision: str | None = None,
     source_language: str | None = None,
     target_language: str | None = None,
-) -> Imported:
+) -> Converted:
     """Convert the model at `source` into the new folder `output`.
 
     `source` is a folder, an archive or a name on the hub. With `verified`, both programs translate `lines`,
@@ -64,7 +52,7 @@ def import_model(
             part,
             origin(source, program=form.program, verified=str(comparison) if comparison else None),
         )
-    return Imported(bundle=bundle, program=form.program, comparison=comparison, unverified=unverified)
+    return Converted(bundle=bundle, program=form.program, comparison=comparison, unverified=unverified)
 
 
 def _what_it_is(folder: Path) -> str:

@@ -30,10 +30,7 @@ def sentencepiece_model(tokenizer: Tokenizer, side: Side) -> bytes | None:
 
 @lru_cache(maxsize=2)
 def _lowercasing(*, add_dummy_prefix: bool) -> bytes:
-    """Return the field of a SentencePiece model that makes it lower-case text.
-
-    SentencePiece compiles such rules only when it trains, so train a model of one letter with them.
-    """
+    """The field of a model that lower-cases text, of one trained for it: only training compiles rules."""
     characters = (chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000)
     rules = "".join(f"{_codes(c)}\t{_codes(c.lower())}\n" for c in characters if c.lower() != c)
     writer = io.BytesIO()
@@ -59,10 +56,7 @@ def _codes(text: str) -> str:
 
 
 def _field(message: bytes, number: int) -> bytes:
-    """Return a field of a message of protocol buffers, tag and length included.
-
-    Every field of a SentencePiece model is a message, so it is stored as tag, length and bytes.
-    """
+    """A field of a message whose fields are all tag, length and bytes, as in a SentencePiece model."""
     at = 0
     while at < len(message):
         tag, after = _varint(message, at)

@@ -29,14 +29,7 @@ _MOST_BYTES = 20 * 2**30  # more than any translation model has
 _BLOCK = 2**20
 _HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 _PAIR = re.compile(r"model\.([a-z]{4})\.")  # of languages, in Mozilla's names
-_WANTED = (
-    "*.json",
-    "*.spm",
-    "*.yml",
-    "*.npz",
-    "*.txt",
-    "*.model",
-)  # of a model on the hub, besides its weights
+_WANTED = ("*.json", "*.spm", "*.yml", "*.npz", "*.txt", "*.model")  # on the hub, besides weights
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the first that a model has
 
 
@@ -107,9 +100,7 @@ def download(name: str, *, revision: str | None = None) -> Path:
         wanted = [*_WANTED, *([weights] if weights else [])]
         return Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
     except RepositoryNotFoundError as error:
-        raise ModelError(
-            f"{name}: no such folder, and no such model on the hub", hint="check the name"
-        ) from error
+        raise ModelError(f"{name}: no such folder, nor model on the hub", hint="check the name") from error
     except Exception as reason:  # of whichever HTTP library the client uses
         try:
             return Path(snapshot_download(name, revision=revision, local_files_only=True))
@@ -172,9 +163,7 @@ def _unpack(archive: Path, folder: Path) -> None:
             with tarfile.open(archive) as tar:
                 _write_all(archive, folder, _tar_members(tar))
         else:
-            raise ModelError(
-                f"{archive}: not a zip or tar archive", hint="give the folder that holds the model"
-            )
+            raise ModelError(f"{archive}: not a zip or tar archive", hint="give the folder of the model")
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"{archive}: a damaged archive ({error})", hint="download it again") from error
     # Encrypted, an unknown compression, no name, or a name or size that no file can have here.

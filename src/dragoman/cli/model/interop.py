@@ -13,8 +13,7 @@ from dragoman.cli.outcome import tell, waiting, warn
 from dragoman.interop.formats import FORMATS, ExportFormat
 
 if TYPE_CHECKING:
-    from dragoman.interop.exports import Exported
-    from dragoman.interop.imports import Imported
+    from dragoman.interop.formats import Converted
 
 
 _COSTLY = 0.3  # BLEU
@@ -77,7 +76,7 @@ def import_model(
         warn("the model does not name its languages: --source-language and --target-language do")
 
 
-def _say_verified(done: Imported | Exported, *, no_verify: bool, quiet: bool) -> None:
+def _say_verified(done: Converted, *, no_verify: bool, quiet: bool) -> None:
     """Say how the two programs agree, or why they were not compared."""
     if done.unverified is not None and not no_verify:
         warn(f"not compared with {done.program}: {done.unverified}")

@@ -60,9 +60,7 @@ def _forms(header: PoEntry | None, known: Plurals | None) -> tuple[int | None, P
     stated = _FORMS.search(text)
     if header and stated:
         if not 1 <= len(stated[1]) <= 2 or not 1 <= int(stated[1]) <= _MOST_FORMS:
-            raise DataError(
-                f"line {header.line}: nplurals={stated[1][:20]}", hint="1 to 6 plural forms are usual"
-            )
+            raise DataError(f"line {header.line}: nplurals={stated[1][:20]}", hint="1 to 6 forms are usual")
         return int(stated[1]), None
     return (known.forms, known) if known else (None, None)
 
@@ -104,9 +102,8 @@ class _Message:
     @property
     def segments(self) -> list[Segment]:
         entry, plural = self.entry, self.entry.plural
-        values = (
-            [one.value for one in entry.strings] if len(entry.strings) == self.forms else [""] * self.forms
-        )
+        there = [one.value for one in entry.strings]
+        values = there if len(there) == self.forms else [""] * self.forms
         flags = entry.flags
         formats = tuple(flag for flag in flags if flag.endswith("-format"))
         note = "\n".join(one.text[2:].strip() for one in entry.comments if one.text.startswith("#."))

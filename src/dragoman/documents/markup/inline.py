@@ -99,9 +99,8 @@ def core_of(items: Sequence[Item], text: str) -> Sequence[Item]:
             if item.what.text == text[item.start : item.end]:
                 continue
             pair = item.what.pair
-            start = next(
-                n for n, one in enumerate(items) if isinstance(one.what, Code) and one.what.pair == pair
-            )
+            codes = (n for n, one in enumerate(items) if isinstance(one.what, Code) and one.what.pair == pair)
+            start = next(codes)
             if items[start].start < core[0].start:
                 core = paired(items[start : place + 1])
     return core

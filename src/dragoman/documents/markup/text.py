@@ -167,7 +167,5 @@ def _wrapped(text: str, rows: list[_Row], new: Content) -> str:
     head = text[others[0].line.start : others[0].start]
     taken = columns(text[first.line.start : first.start].expandtabs())
     indent = columns(head.expandtabs())
-    new_rows = wrap(
-        plain, width - indent, taken - indent, glued=lambda piece: _BULLET.fullmatch(piece) is not None
-    )
+    new_rows = wrap(plain, width - indent, taken - indent, lambda piece: bool(_BULLET.fullmatch(piece)))
     return (text[first.line.end : first.line.next] + head).join(plain[start:end] for start, end in new_rows)

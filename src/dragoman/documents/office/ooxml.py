@@ -76,9 +76,8 @@ class Parts:
 
         def shown(top: Element) -> Iterator[Element]:
             """Those that are wanted in an element, without what is left out."""
-            first, last = (
-                bisect_left(wanted, at, key=attrgetter("start")) for at in (top.inner, top.inner_end)
-            )
+            ends = top.inner, top.inner_end
+            first, last = (bisect_left(wanted, at, key=attrgetter("start")) for at in ends)
             done = 0
             for one in wanted[first:last]:
                 if one.start >= done and one.name in _LEFT_OUT:

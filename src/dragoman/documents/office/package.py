@@ -146,9 +146,7 @@ def _end(data: bytes) -> tuple[int, int, int]:
     """Where the directory begins and ends, and the number of members."""
     if data.startswith(_OLE):
         if "EncryptedPackage".encode("utf-16-le") in data:
-            raise DataError(
-                "the file is encrypted", hint="open it in its program and save it without a password"
-            )
+            raise DataError("the file is encrypted", hint="save it without a password")
         raise DataError(
             "this is the old format of Word, Excel or PowerPoint",
             hint="save it as .docx, .xlsx or .pptx first",

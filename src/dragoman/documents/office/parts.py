@@ -220,9 +220,8 @@ def plain_passage(text: str, element: Element, where: str) -> list[Passage]:
     if any(one.name for one in element.children):
         return []
     place = element.inner, element.inner_end
-    passage = passage_of(
-        [element.plain(text)], (), where, place, lambda content, _: escaped(full_text(content))
-    )
+    items = [element.plain(text)]
+    passage = passage_of(items, (), where, place, lambda new, _: escaped(full_text(new)))
     return [passage] if passage else []
 
 

@@ -130,9 +130,8 @@ def _of_entry(
             if of_plural and selector == "other":
                 lacking = [category for category in categories if category not in quantities]
                 gap = text[pieces[number - 1].start : item[0].start]
-                yield from (
-                    _added(text, one, item, category, f"{key}[{category}]", gap) for category in lacking
-                )
+                for each in lacking:
+                    yield _added(text, one, item, each, f"{key}[{each}]", gap)
             yield one
 
 

@@ -81,9 +81,7 @@ def _check_depth(text: str) -> None:
         depth += (token[0] in "{[") - (token[0] in "}]")
         if depth > _DEEPEST:
             line = line_of(text, token.start())
-            raise DataError(
-                f"line {line}: nested more than {_DEEPEST} deep", hint="is this a file of strings?"
-            )
+            raise DataError(f"line {line}: nested more than {_DEEPEST} deep", hint="is it a file of strings?")
 
 
 def _arb_notes(root: Any) -> dict[str, str]:

@@ -34,9 +34,7 @@ def may_be_qt(start: bytes) -> bool:
 def parse(data: bytes, languages: Languages) -> Ts:
     """Read a file. Raises DataError, with the line, for one that is damaged or for other languages."""
     if not may_be_qt(data):
-        raise DataError(
-            "line 1: not XML", hint="programs in TypeScript are not translated, but files of Qt are"
-        )
+        raise DataError("line 1: not XML", hint="files of Qt are translated, but no TypeScript")
     decoded, pieces, root = read_xml(data)
     expect_root(decoded.text, root, "TS", "<TS>", "use a file of Qt Linguist")
     line = line_of(decoded.text, root.start)
@@ -148,9 +146,8 @@ class Ts(Bilingual[Element, int]):
         texts = [
             self._words(one) for one in message.children if one.name in ("extracomment", "translatorcomment")
         ]
-        return "\n".join(
-            line for text in texts for line in text.split("\n") if not line.startswith("dragoman")
-        )
+        lines = (line for text in texts for line in text.split("\n"))
+        return "\n".join(line for line in lines if not line.startswith("dragoman"))
 
     @property
     def is_template(self) -> bool:

@@ -86,17 +86,13 @@ class Xliff12(Bilingual[_Unit, _Part]):
                         expect_language(line, name, element.attributes.get(name, ""), wanted)
             elif translate:
                 unit = self._unit(file, element)
-                note = self._note(
-                    one for one in unit.notes if one.attributes.get("from") not in (_OURS, _PREVIOUS)
-                )
+                note = self._note(one for one in unit.notes if one.get("from") not in (_OURS, _PREVIOUS))
                 self._add(unit, [(part, self._segment(unit, part, note)) for part in unit.parts])
 
     def _unit(self, file: Element, element: Element) -> _Unit:
         children = {one.name: one for one in reversed(element.children) if one.space == element.space}
         if "source" not in children:
-            raise DataError(
-                f"{self._where(element)}: <trans-unit> has no <source>", hint="every unit needs one"
-            )
+            raise DataError(f"{self._where(element)}: <trans-unit> has no <source>", hint="add one")
         source, segmented, target = children["source"], children.get("seg-source"), children.get("target")
         marks = list(_marks(segmented)) if segmented else []
         there = dict(_marks(target)) if target and marks else {}

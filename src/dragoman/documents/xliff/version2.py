@@ -108,10 +108,7 @@ class Xliff2(Bilingual[_Unit, _Part]):
     def _replace_notes(
         self, unit: _Unit, reasons: dict[str, str], previous: dict[str, str]
     ) -> Iterator[Edit]:
-        """Put the reasons of each segment into a note of its own, in the place of its earlier one.
-
-        Add one for each draft that is replaced.
-        """
+        """Put the reasons of each segment into its note, and each draft that is replaced into a new one."""
         words = {
             id: self._inner((reason,), id, lambda _: "\N{REPLACEMENT CHARACTER}")
             for id, reason in reasons.items()

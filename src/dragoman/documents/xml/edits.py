@@ -11,9 +11,8 @@ from dragoman.text.xml import escape_attribute
 
 def attributes(values: Mapping[str, str | None]) -> str:
     """Write attributes, each with a space before it; those that are None are left out."""
-    return "".join(
-        f' {name}="{escape_attribute(value)}"' for name, value in values.items() if value is not None
-    )
+    given = {name: value for name, value in values.items() if value is not None}
+    return "".join(f' {name}="{escape_attribute(value)}"' for name, value in given.items())
 
 
 def retag(text: str, tag: Piece, changes: Mapping[str, str | None]) -> Edit:

@@ -101,9 +101,8 @@ class Reader:
                         built.close(tag.key, raw, tag)
                         self._leave(tag.key)
                     case "pair" if inside:
-                        built.add_code(
-                            raw, "placeholder", Tag("placeholder", shown=text_in(self._text, inside))
-                        )
+                        tag = Tag("placeholder", shown=text_in(self._text, inside))
+                        built.add_code(raw, "placeholder", tag)
                     case "pair" | "empty":
                         built.add_code(raw, "empty", tag)
                     case "placeholder":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -11,6 +10,7 @@ from torch import Tensor, nn
 
 from dragoman.base.errors import ConfigError, DragomanError
 from dragoman.base.files import write_whole
+from dragoman.base.machine import optional_package
 from dragoman.interop.penalty import note_of_power, power_of
 from dragoman.interop.pieces import sentencepiece_model
 from dragoman.models.folder.bundle import Bundle
@@ -18,10 +18,7 @@ from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import CrossAttention, DecoderLayer, EncoderLayer, SelfAttention, Transformer
 from dragoman.text.tokenizers.tokenizer import Side, Tokenizer
 
-QUANTIZATIONS = (
-    *("float32", "float16", "bfloat16", "int16"),
-    *("int8", "int8_float32", "int8_float16", "int8_bfloat16"),
-)
+QUANTIZATIONS = tuple("float32 float16 bfloat16 int16 int8 int8_float32 int8_float16 int8_bfloat16".split())
 
 _POSITIONS = 2048  # rows of the table of positions, as in CTranslate2's own converters
 _NOTHING = -1e4  # a bias that leaves no probability and fits float16
@@ -83,14 +80,10 @@ def write(bundle: Bundle, folder: Path, *, quantization: str | None = None) -> N
     the package is not installed or the disk is full.
     """
     if reasons := unsupported(bundle):
-        raise ConfigError(
-            f"CTranslate2 cannot hold this model: {'; '.join(reasons)}", hint="choose another format"
-        )
+        raise ConfigError(f"CTranslate2 cannot hold {'; '.join(reasons)}", hint="choose another format")
     quantization = quantization or "float32"
     if quantization not in QUANTIZATIONS:
-        raise ConfigError(
-            f'quantization = "{quantization}"', hint=f"CTranslate2 has {', '.join(QUANTIZATIONS)}"
-        )
+        raise ConfigError(f'quantization = "{quantization}"', hint=f"choose {', '.join(QUANTIZATIONS)}")
     spec = _spec(bundle)
     _describe(spec, bundle, quantization)
     spec.validate()
@@ -103,16 +96,6 @@ def write(bundle: Bundle, folder: Path, *, quantization: str | None = None) -> N
             f"{folder}: cannot be written ({error.strerror or error})", hint="is the disk full?"
         ) from error
     _write_tokenizer(bundle.tokenizer, folder)
-
-
-def package(name: str = "ctranslate2") -> Any:
-    """Import a module of CTranslate2. Raises DragomanError if it is not installed."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise DragomanError(
-            f"CTranslate2 is not installed ({error})", hint="pip install 'dragoman[ctranslate2]'"
-        ) from error
 
 
 # ---- the weights -----------------------------------------------------------------------------------
@@ -140,12 +123,12 @@ def _spec(bundle: Bundle) -> Any:
             _norm(stack.layer_norm, norm)
         for place, layer in zip(stack.layer, layers, strict=True):
             _layer(place, layer, config)
-    return package("ctranslate2.specs").TransformerSpec(encoder, decoder)
+    return optional_package("ctranslate2.specs", "ctranslate2").TransformerSpec(encoder, decoder)
 
 
 def _stacks(config: TransformerConfig) -> tuple[Any, Any]:
     """Return an encoder and a decoder of this shape, without weights."""
-    specs = package("ctranslate2.specs")
+    specs = optional_package("ctranslate2.specs", "ctranslate2")
     options = {
         "pre_norm": config.norm == "pre",
         "layernorm_embedding": config.embedding_norm,

@@ -13,8 +13,9 @@ from typing import Any
 import sentencepiece
 
 from dragoman.base.errors import DragomanError
+from dragoman.base.machine import optional_package
 from dragoman.interop import verify as comparing
-from dragoman.interop.ctranslate2.model import package, write
+from dragoman.interop.ctranslate2.model import write
 from dragoman.models.folder.bundle import Bundle
 from dragoman.text.tokenizers.marks import marks_among, split_marks
 from dragoman.text.tokenizers.punctuation import normalise_punctuation
@@ -34,7 +35,7 @@ class CTranslate2:
 
     def __init__(self, folder: Path, *, compute_type: str | None = None) -> None:
         """Raises DragomanError if CTranslate2 is not installed or cannot load the folder."""
-        ctranslate2 = package()
+        ctranslate2 = optional_package("ctranslate2", "ctranslate2")
         self.name = f"CTranslate2 {ctranslate2.__version__}"
         self._config = _read(folder / "config.json")
         self.weights = weights = str(self._config["dragoman"]["weights"])  # one of `QUANTIZATIONS`

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 
@@ -34,15 +34,10 @@ json.dump({"backend": loaded.backend(), "lines": found}, sys.stdout)
 
 
 class Fxtranslate:
-    """fxtranslate with the model of a folder. Raises DragomanError if it is not installed."""
+    """fxtranslate with the model of a folder."""
 
     def __init__(self, folder: Path) -> None:
-        try:
-            self.name = f"fxtranslate {version('fxtranslate')}"
-        except PackageNotFoundError as error:
-            raise DragomanError(
-                "comparing with fxtranslate needs fxtranslate", hint="pip install 'dragoman[firefox]'"
-            ) from error
+        self.name = f"fxtranslate {version('fxtranslate')}"
         self._files = files.find(folder)
 
     def translate(self, lines: Sequence[str], *, shortlist: bool = True) -> tuple[list[str], str]:

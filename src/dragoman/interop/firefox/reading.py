@@ -14,13 +14,7 @@ from torch import Tensor
 from dragoman.base.errors import ModelError
 from dragoman.interop.marian import files
 from dragoman.interop.marian.binary import Matrix
-from dragoman.interop.marian.shape import (
-    MULTIPLIER,
-    Config,
-    ModelOptions,
-    canonical_weights,
-    name_table,
-)
+from dragoman.interop.marian.shape import MULTIPLIER, Config, ModelOptions, canonical_weights, name_table
 from dragoman.interop.marian.shortlist import read_binary_shortlist
 from dragoman.models.folder.bundle import Bundle, write_folder
 from dragoman.models.folder.weights import weights_of
@@ -84,9 +78,7 @@ def _integers(
             for part in (numbers, scales)
         )
         if float(whole.min()) < -GREATEST:
-            raise ModelError(
-                f"{options.where}: {row.theirs[0]} has numbers below -127", hint="was it damaged?"
-            )
+            raise ModelError(f"{options.where}: {row.theirs[0]} has a number below -127", hint="damaged?")
         added = len(own[row.ours]) - len(whole)  # the id of the start: zeros
         stored[row.ours] = torch.cat([whole, torch.zeros(added, whole.shape[1])]).to(torch.int8)
         stored[scale_name(row.ours)] = torch.cat([scale.amax(1), scale.amax(1)[-1:].expand(added)])

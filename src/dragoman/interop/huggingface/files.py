@@ -143,9 +143,8 @@ class Folder:
         config = JsonTable(config.path, _DEFAULTS.get(kind, {}) | config.values)
         generation = JsonTable.read_if_any(path / "generation_config.json")
         tokenizer = JsonTable.read_if_any(path / "tokenizer_config.json")
-        vocabulary = (
-            JsonTable.read_if_any(path / "vocab.json") if many else JsonTable.read(path / "vocab.json")
-        )
+        read = JsonTable.read_if_any if many else JsonTable.read
+        vocabulary = read(path / "vocab.json")
         separate = tokenizer.get("separate_vocabs") is True
         return cls(
             path=path,
@@ -182,10 +181,7 @@ def _read_bytes(path: Path, hint: str = _MARIAN) -> bytes:
 
 
 def _read_tensors(folder: Path) -> dict[str, Tensor]:
-    """Return the weights by their names, from one file or from several with an index.
-
-    Raises ModelError if they are missing or damaged, or if a pickle holds anything but tensors.
-    """
+    """The weights by their names, from one file or from several with an index. Raises ModelError."""
     for name in _WEIGHTS:
         if (folder / name).exists():
             return _read(folder / name)
@@ -194,9 +190,7 @@ def _read_tensors(folder: Path) -> dict[str, Tensor]:
             for part in _parts(index):
                 tensors |= _read(folder / part)
             return tensors
-    raise ModelError(
-        f"{folder}: neither {' nor '.join(_WEIGHTS)}", hint="download the PyTorch weights of this model"
-    )
+    raise ModelError(f"{folder}: neither {' nor '.join(_WEIGHTS)}", hint="download one of them")
 
 
 def _parts(index: Path) -> list[str]:

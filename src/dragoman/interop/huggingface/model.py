@@ -265,10 +265,7 @@ def _with_positions(files: Folder) -> dict[str, Tensor]:
 
 
 def _check_positions(tensors: Mapping[str, Tensor], width: int, folder: Path) -> None:
-    """Raises ModelError if stored positions are not the sinusoids that are computed here.
-
-    Early versions of transformers stored them. Half precision needs the larger tolerance.
-    """
+    """Raises ModelError if positions, which early versions of transformers stored, are no sinusoids."""
     for name in _POSITIONS:
         if (stored := tensors.get(name)) is None:
             continue
@@ -276,11 +273,11 @@ def _check_positions(tensors: Mapping[str, Tensor], width: int, folder: Path) ->
         if fits:
             table_TE = sinusoidal(len(stored), width, "sinusoidal-halves")
             gap = float((stored.float() - table_TE).abs().max()) if len(stored) else 0.0
-            fits = gap <= (1e-5 if stored.dtype in (torch.float32, torch.float64) else 5e-3)
+            fits = gap <= (
+                1e-5 if stored.dtype in (torch.float32, torch.float64) else 5e-3
+            )  # of half precision
         if not fits:
-            raise ModelError(
-                f"{folder}: {name} is not the sinusoidal table", hint="this model has other positions"
-            )
+            raise ModelError(f"{folder}: {name} is not the sinusoidal table", hint="it has other positions")
 
 
 def _sines_first(width: int) -> Tensor:
@@ -294,10 +291,7 @@ _WRITERS = tuple(f"{part}.{kind}" for part in ("output", "outer", "norm") for ki
 
 
 def _reordered(weights: Mapping[str, Tensor], order_E: Tensor) -> dict[str, Tensor]:
-    """The weights of the same function, with the E dimensions between the layers in another order.
-
-    LayerNorm, sums and products do not depend on that order. A sum of floats is rounded differently.
-    """
+    """The same function, but for rounding, with the E dimensions between the layers in another order."""
 
     def reorder(name: str, weight: Tensor) -> Tensor:
         if name.endswith(_READERS):

@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from torch import Tensor
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.languages import closest
+from dragoman.base.machine import optional_package
 from dragoman.interop import verify as comparing
 from dragoman.interop.huggingface.files import CLASSES, MULTILINGUAL, JsonTable
 from dragoman.interop.verify import Agreement
@@ -35,14 +35,9 @@ class Transformers:
     def __init__(self, folder: Path, *, start: Tokens = ()) -> None:
         """Every translation begins with `start`, the mark of a language, if given.
 
-        Raises DragomanError if transformers is not installed or cannot load the folder."""
-        try:
-            self._transformers: Any = import_module("transformers")
-        except ImportError as error:
-            raise DragomanError(
-                "comparing needs transformers, which is not installed",
-                hint="pip install 'dragoman[huggingface]', or skip it with --no-verify",
-            ) from error
+        Raises DragomanError if transformers is not installed or cannot load the folder.
+        """
+        self._transformers: Any = optional_package("transformers", "huggingface")
         self.name = f"transformers {self._transformers.__version__}"
         with _quiet(self._transformers):
             try:
@@ -50,9 +45,8 @@ class Transformers:
                 self._many, self._forced = kind in MULTILINGUAL, (*start, None)[0]
                 reader = "AutoTokenizer" if self._many else "MarianTokenizer"
                 self.tokenizer = getattr(self._transformers, reader).from_pretrained(folder)
-                model = getattr(self._transformers, CLASSES[kind]).from_pretrained(
-                    folder, dtype=torch.float32
-                )
+                loader = getattr(self._transformers, CLASSES[kind])
+                model = loader.from_pretrained(folder, dtype=torch.float32)
             except Exception as error:  # a foreign loader may raise anything for a file that it refuses
                 raise DragomanError(
                     f"{folder}: {self.name} cannot load it: {error}", hint="--no-verify skips the comparison"

@@ -88,9 +88,7 @@ class VocabularySettings:
 
         pad, start, end = map(first, ("pad_token_id", "decoder_start_token_id", "eos_token_id"))
         if end is None:
-            raise ModelError(
-                f"{where}: no eos_token_id", hint="add the id of the end token, 0 in OPUS-MT models"
-            )
+            raise ModelError(f"{where}: no eos_token_id", hint="add the id of </s>, 0 in OPUS-MT models")
         if pad is None:
             raise ModelError(f"{where}: no pad_token_id", hint="add the id of <pad> in vocab.json")
         start = pad if start is None else start  # as in Marian
@@ -101,9 +99,8 @@ class VocabularySettings:
         source = config.typed("vocab_size", 58101)
         target = source if tied[0] else config.typed("decoder_vocab_size", source)
         if max(source, target) > _MOST_TOKENS:  # before memory is taken for them
-            raise ModelError(
-                f"{where}: a vocabulary of {max(source, target):,} tokens", hint="restore config.json"
-            )
+            what = f"a vocabulary of {max(source, target):,} tokens"
+            raise ModelError(f"{where}: {what}", hint="restore config.json")
         ids = {"pad_id": pad, "start_id": start, "end_id": end}
         return cls(ids=ids, sizes=(source, target), tied=tied)
 

@@ -151,21 +151,16 @@ def _special_id(name: str, default: str, folder: Folder) -> int:
 
 
 def _by_id(vocabulary: JsonTable, size: int) -> list[str]:
-    """Return the pieces in order of their ids, as many as there are embeddings.
-
-    A model may have more embeddings than pieces. The last ids then have a name that never occurs in text.
-    """
+    """The pieces by id. The last embeddings may have none: they get names that never occur in text."""
     path, ids = vocabulary.path, vocabulary.values
     pieces: list[str | None] = [None] * min(max(ids.values(), default=0) + 1, size)
     for piece, number in ids.items():
         if not 0 <= number < size:
-            raise ModelError(
-                f"{path}: {piece!r} has id {number}, but the model has {size} embeddings", hint=_BELONG
-            )
+            what = f"{path}: {piece!r} has id {number}, but the model has {size} embeddings"
+            raise ModelError(what, hint=_BELONG)
         if pieces[number] is not None:
-            raise ModelError(
-                f"{path}: {piece!r} and {pieces[number]!r} have the same id {number}", hint=_BELONG
-            )
+            what = f"{path}: {piece!r} and {pieces[number]!r} have the same id {number}"
+            raise ModelError(what, hint=_BELONG)
         pieces[number] = piece
     if gaps := [number for number, piece in enumerate(pieces) if piece is None]:
         raise ModelError(f"{path}: {len(gaps)} ids have no piece, the first is {gaps[0]}", hint=_BELONG)

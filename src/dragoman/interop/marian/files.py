@@ -28,9 +28,10 @@ from typing import Any
 
 import numpy as np
 import torch
+import yaml  # type: ignore[import-untyped]
 from torch import Tensor
 
-from dragoman.base.errors import DragomanError, ModelError
+from dragoman.base.errors import ModelError
 from dragoman.interop.marian.binary import Matrix, read_binary
 from dragoman.text.corpora.languages import is_language
 
@@ -87,10 +88,7 @@ def read_marian_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, Any], 
     if path.suffix != ".bin":
         return *read_npz(path), {}
     items = read_binary(path)
-    text = items.pop(OPTIONS, None)
-    if not isinstance(text, np.ndarray) or text.dtype.itemsize != 1:
-        raise ModelError(f"{path}: no options inside ({OPTIONS})", hint="is it Marian's model?")
-    options = parse_mapping(text.tobytes().rstrip(b"\0"), f"{path}: {OPTIONS}")
+    options = _options(items, path)
     arrays = {name: one.weight if isinstance(one, Matrix) else one for name, one in items.items()}
     weights = {
         name: torch.from_numpy(np.array(one)) for name, one in arrays.items() if "special:" not in name
@@ -112,13 +110,7 @@ def read_npz(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             found = {name: arrays[name] for name in arrays.files}
     except _UNREADABLE as error:
         raise ModelError(f"{path}: cannot be read as a numpy archive ({error})", hint=_WHOLE) from error
-    text = found.pop(OPTIONS, None)
-    if not isinstance(text, np.ndarray) or text.dtype.itemsize != 1:
-        raise ModelError(
-            f"{path}: no options inside ({OPTIONS})",
-            hint="is it Marian's model, and not its optimizer or another numpy archive?",
-        )
-    options = parse_mapping(text.tobytes().rstrip(b"\0"), f"{path}: {OPTIONS}")
+    options = _options(found, path)
     weights = {name: array for name, array in found.items() if not name.startswith("special:")}
     packed = [n for n, one in weights.items() if not isinstance(one, np.ndarray) or one.dtype.kind != "f"]
     if packed:
@@ -128,6 +120,16 @@ def read_npz(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         )
     tensors = {name: torch.from_numpy(np.array(array, np.float32)) for name, array in weights.items()}
     return tensors, options
+
+
+def _options(items: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Take the options of the model out of what a file holds."""
+    text = items.pop(OPTIONS, None)
+    if not isinstance(text, np.ndarray) or text.dtype.itemsize != 1:
+        raise ModelError(
+            f"{path}: no options inside ({OPTIONS})", hint="is it Marian's model, not its optimizer?"
+        )
+    return parse_mapping(text.tobytes().rstrip(b"\0"), f"{path}: {OPTIONS}")
 
 
 def read_limited(path: Path) -> bytes:
@@ -150,12 +152,6 @@ def parse_mapping(data: bytes, where: str) -> dict[str, Any]:
 
     Refuses tags, aliases and deep nesting, which Marian does not write. Raises ModelError.
     """
-    try:
-        import yaml  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise DragomanError(
-            "reading Marian's YAML files needs PyYAML", hint="pip install 'dragoman[marian]'"
-        ) from error
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
         events = iter(yaml.parse(data.decode("utf-8"), Loader=loader))
@@ -228,16 +224,11 @@ def check_sha256(folder: Path) -> None:
                 wanted.append((folder / Path(name).name.removesuffix(".gz"), one.get("expectedSha256Hash")))
     for path, digest in wanted:
         if isinstance(digest, str) and isfile(path) and sha256(path.read_bytes()).hexdigest() != digest:
-            raise ModelError(
-                f"{path}: not the file that the folder's JSON describes (SHA-256 {digest})", hint=_WHOLE
-            )
+            raise ModelError(f"{path}: not the file of the folder's JSON (SHA-256 {digest})", hint=_WHOLE)
 
 
 def _about(folder: Path, name: str = "metadata.json") -> dict[str, Any]:
-    """Return the table in a JSON file of a Firefox model. It is empty if there is no such file or table.
-
-    Raises ModelError if the file is damaged.
-    """
+    """The table in a JSON file of a Firefox model, or an empty one. Raises ModelError for a damaged file."""
     try:
         about = json.loads((folder / name).read_bytes())
     except OSError:

@@ -35,10 +35,7 @@ _TABLES = {
     side: f"TransformerBatch{side.title()}->{side}->positionEmbedding->embeddings"
     for side in ("encoder", "decoder")
 }
-_LAYERS = {
-    "encoder": "TransformerEncoderLayer",
-    "decoder": "TransformerDecoderLayerWithCrossAttention",
-}
+_LAYERS = {"encoder": "TransformerEncoderLayer", "decoder": "TransformerDecoderLayerWithCrossAttention"}
 _OURS = ("positions", "embedding_scale", "tie", "attention_bias", "output_bias")  # of our configuration
 
 
@@ -167,9 +164,8 @@ def without_tables(weights: Mapping[str, Tensor], options: ModelOptions, start: 
     if tie != "none":
         del found[OUTPUT]
     first = expected[0] + rows["target"][start] * scale
-    alike = torch.allclose(encoder, expected, rtol=0, atol=_ROUNDING) and torch.equal(
-        decoder[1:], encoder[1:]
-    )
+    alike = torch.allclose(encoder, expected, rtol=0, atol=_ROUNDING)
+    alike = alike and torch.equal(decoder[1:], encoder[1:])
     if not (alike and torch.allclose(decoder[0], first, atol=_ROUNDING)):
         raise _changed(options)
     return found

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 import sentencepiece
@@ -30,16 +30,11 @@ _FACTORS = (2, 8, 64, 1_000_000)
 class Marian:
     """Marian with the model of a folder, as a `dragoman.interop.verify.Program`.
 
-    Raises DragomanError if pymarian is not installed, or if Marian fails.
+    Its methods raise DragomanError if Marian fails.
     """
 
     def __init__(self, folder: Path) -> None:
-        try:
-            self.name = f"Marian {version('pymarian')}"
-        except PackageNotFoundError as error:
-            raise DragomanError(
-                "comparing with Marian needs pymarian", hint="pip install 'dragoman[marian]'"
-            ) from error
+        self.name = f"Marian {version('pymarian')}"
         self._files = files.find(folder)
         self._sides = [
             _Pieces(*paths) for paths in zip(self._files.vocabularies, self._files.segmenters, strict=True)
@@ -82,9 +77,8 @@ class Marian:
             answers = self.n_best(chosen, size=1, normalize=0.0, max_length_factor=factor)
             for source, answer in zip(chosen, answers, strict=True):
                 if not answer:
-                    raise DragomanError(
-                        f"{self.name}: no translation of a line of {len(source):,} tokens", hint=TOO_LONG
-                    )
+                    what = f"{self.name}: no translation of a line of {len(source):,} tokens"
+                    raise DragomanError(what, hint=TOO_LONG)
             found |= {
                 number: each[0][0][: max_tokens[number]]
                 for number, each in zip(numbers, answers, strict=True)

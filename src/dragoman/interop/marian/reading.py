@@ -137,9 +137,8 @@ def _side(vocabulary: Path, segmenter: Path, rows: int | None) -> _Side:
     missing = [name for name, number in ends.items() if not 0 <= number < len(pieces)]
     if missing:
         raise ModelError(f"{vocabulary}: no {missing[0]}", hint="is it a vocabulary of Marian's?")
-    return _Side(
-        path=vocabulary, model=model, pieces=tuple(pieces), end=ends["</s>"], unknown=ends["<unk>"], **stated
-    )
+    end, unknown = ends["</s>"], ends["<unk>"]
+    return _Side(path=vocabulary, model=model, pieces=tuple(pieces), end=end, unknown=unknown, **stated)
 
 
 def _required(pieces: Sequence[str], name: str, old: str, number: int) -> int:

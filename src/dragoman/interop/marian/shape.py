@@ -342,23 +342,10 @@ def _activation(options: ModelOptions) -> Activation:
 
 def yaml_of(options: Mapping[str, bool | float | str | Sequence[float | str]]) -> str:
     """Return options as YAML, which Marian reads."""
-    lines = []
-    for name, value in options.items():
-        if isinstance(value, Sequence) and not isinstance(value, str):
-            items = "".join(f"\n  - {_scalar(item)}" for item in value) or " []"
-            lines.append(f"{name}:{items}\n")
-        else:
-            lines.append(f"{name}: {_scalar(value)}\n")
-    return "".join(lines)
+    return "".join(f"{name}: {in_yaml(value)}\n" for name, value in options.items())
 
 
-def _scalar(value: bool | float | str) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return quoted(value) if isinstance(value, str) else str(value)
-
-
-def quoted(text: str) -> str:
-    """Return a string in double quotes, as YAML writes it."""
-    breaks = {"\x85": "\\N", "\u2028": "\\L", "\u2029": "\\P", "\x7f": "\\x7f"}
-    return "".join(breaks.get(character, character) for character in json.dumps(text, ensure_ascii=False))
+def in_yaml(value: bool | float | str | Sequence[float | str]) -> str:
+    """Return a value as YAML writes it, which is as JSON but for some characters."""
+    breaks = {0x85: "\\N", 0x2028: "\\L", 0x2029: "\\P", 0x7F: "\\x7f"}
+    return json.dumps(value, ensure_ascii=False).translate(breaks)

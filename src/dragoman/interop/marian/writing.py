@@ -30,9 +30,9 @@ from dragoman.interop.marian.shape import (
     SILENT,
     START,
     Config,
+    in_yaml,
     name_table,
     options_of,
-    quoted,
     unused,
     yaml_of,
 )
@@ -85,9 +85,11 @@ def write(bundle: Bundle, folder: Path) -> None:
     with replacing(folder / "model.npz") as part, part.open("wb") as file:
         np.savez(file, **{**theirs, OPTIONS: np.frombuffer(inside, np.int8)})
     sizes = (config.source_vocab, config.target_vocab)
-    for name, content in _text_files(bundle, sizes).items():
+    names, contents = _vocabularies(bundle, sizes)
+    for name, content in contents.items():
         write_whole(folder / name, content)
-    write_whole(folder / "decoder.yml", yaml_of(_decoding(bundle, classic=options["type"] == "transformer")))
+    decoding = _decoding(bundle, names, classic=options["type"] == "transformer")
+    write_whole(folder / "decoder.yml", yaml_of(decoding))
 
 
 def unsupported(bundle: Bundle) -> list[str]:
@@ -273,39 +275,37 @@ def _side(vocabulary: Vocabulary, model: bytes | None) -> _Side:
     )
 
 
-def _text_files(bundle: Bundle, sizes: tuple[int, int]) -> dict[str, str | bytes]:
-    """Return the vocabularies, and the scripts that pieces need, by the names of their files."""
-    sides = sides_of(bundle.tokenizer)
-    names = _vocabulary_names(bundle)
-    if all(side.whole for side in sides):
-        return {name: side.model for name, side in zip(names, sides, strict=True)}
+def _vocabularies(bundle: Bundle, sizes: tuple[int, int]) -> tuple[list[str], dict[str, str | bytes]]:
+    """Return the files that decoder.yml names, one twice if both sides share it, and the content of all.
+
+    Lists of pieces come with the models and the scripts that they need.
+    """
+    sides = source, target = sides_of(bundle.tokenizer)
+    if source.whole and target.whole:
+        names = ["vocab.spm"] * 2 if source.model == target.model else ["source.spm", "target.spm"]
+        return names, {name: side.model for name, side in zip(names, sides, strict=True)}
+    same = source.pieces == target.pieces
+    names = ["vocab.yml"] * 2 if same else ["source.vocab.yml", "target.vocab.yml"]
     content: dict[str, str | bytes] = {}
     for name, side, size, which in zip(names, sides, sizes, ("source", "target"), strict=True):
         content[f"{which}.spm"] = side.model
-        content[name] = "".join(f"{quoted(piece)}: {i}\n" for i, piece in enumerate(side.pieces[:size]))
+        content[name] = "".join(f"{in_yaml(piece)}: {i}\n" for i, piece in enumerate(side.pieces[:size]))
     language = bundle.tokenizer.config.punctuation
     moses = _MOSES.format(language=language) if language else ""
-    return {**content, "preprocess.sh": _PREPROCESS.format(moses=moses), "postprocess.sh": _POSTPROCESS}
+    content |= {"preprocess.sh": _PREPROCESS.format(moses=moses), "postprocess.sh": _POSTPROCESS}
+    return names, content
 
 
-def _vocabulary_names(bundle: Bundle) -> list[str]:
-    """Return the files that decoder.yml names: one twice if both sides share it."""
-    source, target = sides_of(bundle.tokenizer)
-    if not (source.whole and target.whole):
-        return (
-            ["vocab.yml"] * 2 if source.pieces == target.pieces else ["source.vocab.yml", "target.vocab.yml"]
-        )
-    return ["vocab.spm"] * 2 if source.model == target.model else ["source.spm", "target.spm"]
-
-
-def _decoding(bundle: Bundle, *, classic: bool) -> dict[str, bool | float | str | list[str]]:
+def _decoding(
+    bundle: Bundle, names: list[str], *, classic: bool
+) -> dict[str, bool | float | str | list[str]]:
     generation, tokenizer = bundle.generation, bundle.tokenizer
     silent = generation.renormalize or tokenizer.unk_id in generation.banned
     controls = _controls(tokenizer)
     return {
         "relative-paths": True,
         "models": ["model.npz"],
-        "vocabs": [*_vocabulary_names(bundle)],
+        "vocabs": names,
         "beam-size": generation.size,
         "normalize": power_of(generation),
         "word-penalty": 0,

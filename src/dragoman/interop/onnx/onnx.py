@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ import numpy as np
 from dragoman.base.config import to_table
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import replacing, write_whole
+from dragoman.base.machine import optional_package
 from dragoman.models.shapes import SSRUConfig, TransformerConfig
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 
@@ -67,7 +67,7 @@ def write(bundle: Bundle, folder: Path) -> None:
     """
     if reasons := unsupported(bundle):
         raise ConfigError(f"ONNX cannot hold this model: {'; '.join(reasons)}", hint="choose another format")
-    _package("onnx")
+    optional_package("onnx", "onnx")
     from dragoman.interop.onnx import transformer as onnx_transformer
     from dragoman.interop.onnx.graph import WeightFile
 
@@ -78,8 +78,7 @@ def write(bundle: Bundle, folder: Path) -> None:
     for graph in graphs:
         write_whole(folder / f"{graph.name}.onnx", graph.to_bytes())
     bundle.tokenizer.save(folder)
-    limit = onnx_transformer.POSITIONS if onnx_transformer.is_limited(model) else None
-    table = _description(bundle, limit)
+    table = _description(bundle, onnx_transformer.longest(model))
     table |= {graph.name: {"inputs": graph.inputs, "outputs": graph.outputs} for graph in graphs}
     table["past"] = {
         name: [{"rows": 1, "past": 0}.get(str(size), size) for size in port["shape"]]
@@ -117,7 +116,7 @@ class OnnxRuntime:
 
     def __init__(self, folder: Path) -> None:
         """Raise DragomanError if onnxruntime is missing, ModelError if the folder is damaged."""
-        runtime = _package("onnxruntime")
+        runtime = optional_package("onnxruntime", "onnx")
         self.name = f"onnxruntime {runtime.__version__}"
         self._model = json.loads((folder / _NAME).read_text(encoding="utf-8"))
         self._tokenizer = Tokenizer.load(folder)
@@ -220,13 +219,3 @@ def _padded(lines: Sequence[Tokens], end: int, pad: int) -> tuple[Array, Array]:
     lengths = [len(line) + 1 for line in lines]
     rows = [[*line, end, *[pad] * (max(lengths) - len(line) - 1)] for line in lines]
     return np.array(rows, np.int64), np.array(lengths, np.int64)
-
-
-def _package(name: str) -> Any:
-    """Import onnx or onnxruntime. Raises ConfigError if it is not installed."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ConfigError(
-            f"{name} is not installed", hint="pip install 'dragoman[onnx]', or choose another format"
-        ) from error

@@ -76,9 +76,9 @@ def decoder(model: Transformer, weights: WeightFile) -> Graph:
     """
     graph = Graph("decoder", weights)
     token_N = graph.input("token", "int64", ["rows"])
-    step = DecoderStep(graph, graph.input("position", "int64", []))
+    position = graph.input("position", "int64", [])
     length_N = graph.input("source_length", "int64", ["rows"])
-    x_N1E = _embed(model, "target", token_N.unsqueeze(1), step.position, length_N)
+    x_N1E = _embed(model, "target", token_N.unsqueeze(1), position, length_N)
     of_source = [
         [
             graph.input(f"{name}_{number}", "float32", _shape(layer.cross_attention, "source"))
@@ -92,9 +92,9 @@ def decoder(model: Transformer, weights: WeightFile) -> Graph:
         k_NHSD, v_NHSD = of_source[number]
         # Self-attention of the newest token to those before it, or what stands in its place.
         past = (
-            partial(_ssru, layer.attention, step, number)
+            partial(_ssru, layer.attention, number)
             if isinstance(layer.attention, SSRU)
-            else partial(_self_attention_step, layer.attention, step, number)
+            else partial(_self_attention_step, layer.attention, position, number)
         )
         look = partial(_cross_attention, layer.cross_attention, k_NHSD, v_NHSD, bias_N11S)
         x_N1E = _residual(layer.attention_residual, x_N1E, past)
@@ -102,31 +102,16 @@ def decoder(model: Transformer, weights: WeightFile) -> Graph:
         x_N1E = _residual(layer.feed_forward_residual, x_N1E, partial(_feed_forward, layer.feed_forward))
     states_NE = _norm(model.decoder_norm, x_N1E).squeeze(1)
     logits_NV = states_NE.scores(model.logits.weight, model.logits.bias)
+    present, graph.outputs = graph.outputs, {}  # the logits come first
     graph.output(logits_NV, "logits", "float32", ["rows", model.config.target_vocab])
-    for value, name, shape in step.outputs:
-        graph.output(value, name, "float32", shape)
+    graph.outputs |= present
     return graph
 
 
-def is_limited(model: Transformer) -> bool:
-    """Whether the graphs have a table of `POSITIONS` positions, and no more."""
-    return any(isinstance(module, SinusoidalPositions) for module in model.modules())
-
-
-class DecoderStep:
-    """The past that a step of the decoder reads and writes: an input and an output for each tensor."""
-
-    def __init__(self, graph: Graph, position: Value) -> None:
-        self.graph, self.position = graph, position
-        self.outputs: list[tuple[Value, str, Shape]] = []
-
-    def past(self, name: str, shape: Shape) -> Value:
-        """The input `past_<name>`."""
-        return self.graph.input(f"past_{name}", "float32", shape)
-
-    def present(self, value: Value, name: str, shape: Shape) -> None:
-        """Return `value` as `present_<name>`, which is the past of the next step."""
-        self.outputs.append((value, f"present_{name}", shape))
+def longest(model: Transformer) -> int | None:
+    """How many positions the graphs have, if they have a table of them."""
+    limited = any(isinstance(module, SinusoidalPositions) for module in model.modules())
+    return POSITIONS if limited else None
 
 
 # ---- layers --------------------------------------------------------------------------------------------
@@ -171,27 +156,29 @@ def _self_attention(
     return _attend(attention, q, k, v, bias, distance_SS)
 
 
-def _ssru(ssru: SSRU, step: DecoderStep, number: int, x_N1E: Value) -> Value:
-    """See `SSRU`. The past is c_{t-1}."""
-    x_NE, name = x_N1E.squeeze(1), f"state_{number}"
+def _ssru(ssru: SSRU, number: int, x_N1E: Value) -> Value:
+    """See `SSRU`. The past is c_{t-1}, the present c_t."""
+    graph, x_NE = x_N1E.graph, x_N1E.squeeze(1)
     shape: Shape = ["rows", ssru.candidate.out_features]
     candidate_NE = x_NE.linear(ssru.candidate.weight, None)
     forget_NE = x_NE.linear(ssru.forget.weight, ssru.forget.bias).sigmoid()
-    c_NE = candidate_NE + forget_NE * (step.past(name, shape) - candidate_NE)
-    step.present(c_NE, name, shape)
+    past_NE = graph.input(f"past_state_{number}", "float32", shape)
+    c_NE = candidate_NE + forget_NE * (past_NE - candidate_NE)
+    graph.output(c_NE, f"present_state_{number}", "float32", shape)
     return c_NE.relu().unsqueeze(1)
 
 
-def _self_attention_step(attention: SelfAttention, step: DecoderStep, number: int, x_N1E: Value) -> Value:
-    """Self-attention of the decoder. The past is all keys and values."""
-    graph = step.graph
-    q, *new = _queries_keys_values(attention, x_N1E, step.position)
+def _self_attention_step(attention: SelfAttention, position: Value, number: int, x_N1E: Value) -> Value:
+    """Self-attention of the decoder. The past is all keys and values, the present these and the new ones."""
+    graph = position.graph
+    q, *new = _queries_keys_values(attention, x_N1E, position)
     joined = []
     for name, value_NH1D in zip((f"keys_{number}", f"values_{number}"), new, strict=True):
-        value_NHKD = graph.add("Concat", step.past(name, _shape(attention, "past")), value_NH1D, axis=2)
+        past_NHPD = graph.input(f"past_{name}", "float32", _shape(attention, "past"))
+        value_NHKD = graph.add("Concat", past_NHPD, value_NH1D, axis=2)
         if attention.span.width is not None:
             value_NHKD = value_NHKD.cut(2, -attention.span.width)
-        step.present(value_NHKD, name, _shape(attention, "present"))
+        graph.output(value_NHKD, f"present_{name}", "float32", _shape(attention, "present"))
         joined.append(value_NHKD)
     k, v = joined
     one = graph.scalar(1)

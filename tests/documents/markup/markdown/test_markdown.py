@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import sys
 import tomllib
 
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from dragoman.base.errors import ConfigError
 from dragoman.documents.formats import Languages
 from dragoman.documents.markup.markdown.blocks import read_blocks
 from dragoman.documents.markup.markdown.markdown import Markdown
@@ -260,16 +258,6 @@ def test_what_cannot_be_written_is_kept():
     assert [one.source for one in document.kept] == [("One",)]
     assert document.render([None, None]) == b"One\n\nTwo\n"
     assert document.kept == []
-
-
-def test_without_markdown_it(monkeypatch: pytest.MonkeyPatch):
-    from dragoman.documents.markup.markdown import rules as markdown_rules
-
-    monkeypatch.setitem(sys.modules, "markdown_it", None)
-    markdown_rules.parser.cache_clear()
-    with pytest.raises(ConfigError, match="Markdown needs markdown-it-py") as error:
-        parse("markdown", "One\n")
-    assert error.value.hint == "pip install markdown-it-py"
 
 
 def test_segments_name_their_lines():

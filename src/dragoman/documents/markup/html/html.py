@@ -80,9 +80,8 @@ class Html:
         return [*outer, *outside(inner, outer)]
 
     def _run(self, new: Content) -> str:
-        return "".join(
-            one.text if isinstance(one, Code) else self._escaped(one, _TAG, "<", "&lt;") for one in new
-        )
+        texts = (one.text if isinstance(one, Code) else self._escaped(one, _TAG, "<", "&lt;") for one in new)
+        return "".join(texts)
 
     def _value(self, span: Span, new: Content) -> str:
         """The value of an attribute, in quotes if it had none. Space at its ends stays."""

@@ -101,9 +101,8 @@ class Markdown:
         elif isinstance(item.what, Code) and _TAG.match(item.what.text) and item.what.kind != "placeholder":
             for span in self._tag(item).spans:
                 start = item.start + span.start
-                yield Span(
-                    self._segment(block, start, span.segment.source), start, item.start + span.end, [item]
-                )
+                segment = self._segment(block, start, span.segment.source)
+                yield Span(segment, start, item.start + span.end, [item])
 
     def _tag(self, item: Item) -> Html:
         return Html(Decoded(full_text([item.what]), "utf-8", b""), self._languages, True)
@@ -144,8 +143,5 @@ class Markdown:
 
 
 def parse(data: bytes, languages: Languages) -> Markdown:
-    """Read Markdown.
-
-    Raises ConfigError without markdown-it-py, and DataError if it is not UTF-8.
-    """
+    """Read Markdown. Raises DataError if it is not UTF-8."""
     return Markdown(decode_file(data), languages)

@@ -10,8 +10,6 @@ from functools import cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from dragoman.base.errors import ConfigError
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -95,12 +93,8 @@ _OF_TEXT = re.compile(
 @cache
 def parser() -> MarkdownIt:
     """The parser of blocks. Its tokens have their places, see `place_of_lines`, and no children."""
-    try:
-        from markdown_it import MarkdownIt, rules_block, rules_inline
-    except ModuleNotFoundError as error:
-        if error.name != "markdown_it":
-            raise
-        raise ConfigError("Markdown needs markdown-it-py", hint="pip install markdown-it-py") from None
+    from markdown_it import MarkdownIt, rules_block, rules_inline
+
     made = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
     made.disable("inline")
     block, inline = made.block.ruler, made.inline.ruler
