@@ -94,17 +94,21 @@ def to_text(findings: Sequence[Finding]) -> str:
     return "\n".join([*lines, "", " and ".join(verdict) or "no problems"])
 
 
+def _judged(
+    name: str, value: str, data: dict[str, Any], otherwise: Status, advice: str, *, fine: bool
+) -> Finding:
+    """A finding that is fine, or otherwise has that status and this advice."""
+    if fine:
+        return Finding(name=name, value=value, data=data)
+    return Finding(name=name, value=value, data=data, status=otherwise, advice=advice)
+
+
 def _python() -> Finding:
     version = platform.python_version()
     value = f"{version} ({platform.python_implementation()}), {platform.system()} {platform.machine()}"
-    old = sys.version_info < (3, 11)
-    return Finding(
-        name="Python",
-        value=value,
-        status="problem" if old else "fine",
-        advice="dragoman needs Python 3.11 or newer" if old else "",
-        data={"version": version, "executable": sys.executable, "system": platform.platform()},
-    )
+    data = {"version": version, "executable": sys.executable, "system": platform.platform()}
+    new = sys.version_info >= (3, 11)
+    return _judged("Python", value, data, "problem", "dragoman needs Python 3.11 or newer", fine=new)
 
 
 def _packages() -> Finding:
@@ -121,13 +125,10 @@ def _packages() -> Finding:
             continue  # optional: it has a finding of its own
         if version is None or _numbers(version) < _numbers(floor):
             wrong.append(f"{name}>={floor}" if floor else name)
-    return Finding(
-        name="packages",
-        value=f"dragoman {__version__}, " + ", ".join(f"{n} {v or '(missing)'}" for n, v in versions.items()),
-        status="problem" if wrong else "fine",
-        advice="pip install " + " ".join(f"'{requirement}'" for requirement in wrong) if wrong else "",
-        data={"dragoman": __version__, **versions},
-    )
+    data = {"dragoman": __version__, **versions}
+    value = ", ".join(f"{name} {version or '(missing)'}" for name, version in data.items())
+    advice = "pip install " + " ".join(f"'{requirement}'" for requirement in wrong)
+    return _judged("packages", value, data, "problem", advice, fine=not wrong)
 
 
 def _floors() -> dict[str, str]:
@@ -198,13 +199,11 @@ def _torch(torch: Any) -> Finding:
     else:
         build = "for the CPU"
     onednn = torch.backends.mkldnn.is_available()
-    return Finding(
-        name="torch",
-        value=f"{torch.__version__}, built {build}, {'with' if onednn else 'without'} oneDNN",
-        status="fine" if onednn or "CPU" not in build else "note",
-        advice="" if onednn else "bf16 on a CPU is slow without oneDNN: set training.precision=fp32",
-        data={"version": str(torch.__version__), "cuda": torch.version.cuda, "onednn": onednn},
-    )
+    value = f"{torch.__version__}, built {build}, {'with' if onednn else 'without'} oneDNN"
+    data = {"version": str(torch.__version__), "cuda": torch.version.cuda, "onednn": onednn}
+    status: Status = "note" if "CPU" in build else "fine"
+    advice = "bf16 on a CPU is slow without oneDNN: set training.precision=fp32"
+    return _judged("torch", value, data, status, advice, fine=onednn)
 
 
 def _processor(torch: Any) -> Finding:
@@ -225,13 +224,10 @@ def _processor(torch: Any) -> Finding:
     }
     features = ", ".join(name for name, there in named.items() if there) or "no known vector extensions"
     precision = precision_for("auto", torch.device("cpu"))
-    return Finding(
-        name="processor",
-        value=f"{machine.processor_name()}: {features}; trains in {precision}",
-        status="fine" if precision == "bf16" else "note",
-        advice="" if precision == "bf16" else "training takes about twice as long without native bf16",
-        data={"precision": precision, "capabilities": {name: bool(there) for name, there in named.items()}},
-    )
+    value = f"{machine.processor_name()}: {features}; trains in {precision}"
+    data = {"precision": precision, "capabilities": {name: bool(there) for name, there in named.items()}}
+    advice = "training takes about twice as long without native bf16"
+    return _judged("processor", value, data, "note", advice, fine=precision == "bf16")
 
 
 def _loops() -> Finding:
@@ -241,31 +237,22 @@ def _loops() -> Finding:
     works = native.enable()
     off = os.environ.get("DRAGOMAN_NATIVE", "1") == "0"
     reason = "switched off by DRAGOMAN_NATIVE=0" if off else "no working C compiler"
-    return Finding(
-        name="loops in C",
-        value="compiled for this processor" if works else f"not in use: {reason}",
-        status="fine" if works else "note",
-        advice="" if works or off else "install gcc or clang: training on a CPU is then faster",
-        data={"compiled": works},
-    )
+    value = "compiled for this processor" if works else f"not in use: {reason}"
+    advice = "" if off else "install gcc or clang: training on a CPU is then faster"
+    return _judged("loops in C", value, {"compiled": works}, "note", advice, fine=works)
 
 
 def _threads(torch: Any) -> Finding:
     cores, quota, threads = machine.cores(), machine.core_quota(), torch.get_num_threads()
     usable = cores if quota is None else min(cores, max(1, int(quota)))
     value = f"{usable} usable of {os.cpu_count()}, torch uses {count(threads, 'thread')}"
-    status: Status = "fine"
-    advice = ""
-    if threads > usable:
-        status = "warning"
-        advice = f"more threads than cores slow each other down: set OMP_NUM_THREADS={usable}"
-    elif threads < usable and "OMP_NUM_THREADS" in os.environ:
-        status = "note"
-        advice = (
-            f"OMP_NUM_THREADS={os.environ['OMP_NUM_THREADS']} leaves cores unused; unset it to train faster"
-        )
     data = {"cores": cores, "quota": quota, "usable": usable, "threads": threads}
-    return Finding(name="cores", value=value, status=status, advice=advice, data=data)
+    if threads > usable:
+        advice = f"more threads than cores slow each other down: set OMP_NUM_THREADS={usable}"
+        return Finding(name="cores", value=value, data=data, status="warning", advice=advice)
+    set_to = os.environ.get("OMP_NUM_THREADS")
+    advice = f"OMP_NUM_THREADS={set_to} leaves cores unused; unset it to train faster"
+    return _judged("cores", value, data, "note", advice, fine=threads == usable or set_to is None)
 
 
 def _gpu(torch: Any) -> Finding:
@@ -297,13 +284,10 @@ def _busy() -> Finding:
     busy, cores = machine.busy_cores(), machine.cores()
     if busy is None:
         return Finding(name="load", value="unknown")
-    warn = busy > 0.25 * cores
-    return Finding(
-        name="load",
-        value=f"other programs use {busy:.1f} of {os.cpu_count()} cores",
-        status="warning" if warn else "fine",
-        advice="they slow training down and falsify measured speeds: see top" if warn else "",
-        data={"busy_cores": round(busy, 2)},
+    value = f"other programs use {busy:.1f} of {os.cpu_count()} cores"
+    advice = "they slow training down and falsify measured speeds: see top"
+    return _judged(
+        "load", value, {"busy_cores": round(busy, 2)}, "warning", advice, fine=busy <= 0.25 * cores
     )
 
 
@@ -314,14 +298,9 @@ def _memory() -> Finding:
         return Finding(name="memory", value="unknown", data=data)
     if available is None:
         return Finding(name="memory", value=f"{total / _GIGA:.1f} GB", data=data)
-    low = available < 2 * _GIGA
-    return Finding(
-        name="memory",
-        value=f"{available / _GIGA:.1f} GB free of {total / _GIGA:.1f} GB",
-        status="warning" if low else "fine",
-        advice="training needs about 2 GB: close programs, or lower training.batch_tokens" if low else "",
-        data=data,
-    )
+    value = f"{available / _GIGA:.1f} GB free of {total / _GIGA:.1f} GB"
+    advice = "training needs about 2 GB: close programs, or lower training.batch_tokens"
+    return _judged("memory", value, data, "warning", advice, fine=available >= 2 * _GIGA)
 
 
 def _folders(folders: Iterable[Path]) -> list[Finding]:
@@ -339,29 +318,18 @@ def _folders(folders: Iterable[Path]) -> list[Finding]:
             data: dict[str, Any] = {"path": str(folder), "writable": False}
             findings.append(Finding(name="folder", value=value, status="problem", advice=advice, data=data))
             continue
-        low = free < _GIGA
-        findings.append(
-            Finding(
-                name="folder",
-                value=f"{folder} is writable, {free / _GIGA:.1f} GB free",
-                status="warning" if low else "fine",
-                advice="checkpoints need about 1 GB: free some space" if low else "",
-                data={"path": str(folder), "writable": True, "free": free},
-            )
-        )
+        value = f"{folder} is writable, {free / _GIGA:.1f} GB free"
+        advice = "checkpoints need about 1 GB: free some space"
+        data = {"path": str(folder), "writable": True, "free": free}
+        findings.append(_judged("folder", value, data, "warning", advice, fine=free >= _GIGA))
     return findings
 
 
 def _encoding() -> Finding:
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
+    value, advice = f"output is {encoding}", "some translations cannot be printed: set PYTHONUTF8=1"
     fine = encoding.replace("-", "") == "utf8"
-    return Finding(
-        name="text",
-        value=f"output is {encoding}",
-        status="fine" if fine else "warning",
-        advice="" if fine else "some translations cannot be printed: set PYTHONUTF8=1",
-        data={"encoding": encoding},
-    )
+    return _judged("text", value, {"encoding": encoding}, "warning", advice, fine=fine)
 
 
 def _speed(torch: Any) -> Finding:

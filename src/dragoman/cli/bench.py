@@ -176,7 +176,7 @@ def bench_translate(
             kinds=kinds,
             beams=sorted(set(beam or (1, 4))),
             rounds=rounds,
-            patience=contest.Patience(seconds=0 if busy else 60),
+            patience=0 if busy else 60,
             say=say,
         )
     print(json.dumps(result.to_table(), indent=2) if as_json else report.to_text(result))

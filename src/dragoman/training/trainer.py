@@ -202,15 +202,7 @@ class Trainer:
         """Report an update whose loss or gradient is not finite. It has changed nothing."""
         progress = self.progress
         progress.skipped += 1
-        where = blamed_lines(
-            self.corpus,
-            batches,
-            update.blamed,
-            world=self.world,
-            each=self.config.accumulate * progress.processes,
-            epoch=progress.epoch,
-            seed=self.seed,
-        )
+        where = self._blamed_lines(batches, update.blamed)
         what = f"the {update.fault} is not finite" + (f" ({where})" if where else "")
         if progress.skipped < MOST_SKIPPED:
             self.observer.on_message(f"update {step} skipped: {what}")
@@ -223,6 +215,21 @@ class Trainer:
             hint=(f"{MENDING}; or begin" if self.checkpoints.resumable else "begin")
             + " again without these lines, or with a lower learning rate",
         )
+
+    def _blamed_lines(self, batches: list[Batch], blamed: Sequence[int]) -> str:
+        """As in "batch 2 of 4, lines 3, 14, 159 and 29 more of train.en". Every process must call it.
+
+        `blamed` are numbers of this process's batches, from 0. The text counts those of all processes.
+        """
+        progress, world = self.progress, self.world
+        places: list[tuple[int, str]] = []
+        for own in blamed:
+            number = own * world.size + world.rank + 1
+            rows = batches[own].rows.tolist()
+            lines = f", {self.corpus.whereabouts(rows, epoch=progress.epoch, seed=self.seed)}" if rows else ""
+            places.append((number, f"batch {number} of {self.config.accumulate * progress.processes}{lines}"))
+        every = dict(itertools.chain.from_iterable(world.gather(places)))
+        return "; ".join(every[number] for number in sorted(every))
 
     # ---- between updates -------------------------------------------------------------------------
 
@@ -379,28 +386,3 @@ class Trainer:
         """Give the model of every process the weights that the leader reads."""
         self.world.lead(lambda: put_weights(self.model, read(), where))
         self.world.spread(parameter for _, parameter in self.model.named_parameters())
-
-
-def blamed_lines(
-    corpus: TrainingText,
-    batches: Sequence[Batch],
-    blamed: Sequence[int],
-    *,
-    world: World,
-    each: int,
-    epoch: int,
-    seed: int,
-) -> str:
-    """As in "batch 2 of 4, lines 3, 14, 159 and 29 more of train.en". Every process must call it.
-
-    `blamed` are numbers of this process's batches, from 0. Batches are counted over all processes; an update
-    has `each` of them.
-    """
-    places: list[tuple[int, str]] = []
-    for own in blamed:
-        number = own * world.size + world.rank + 1
-        rows = batches[own].rows.tolist()
-        lines = f", {corpus.whereabouts(rows, epoch=epoch, seed=seed)}" if rows else ""
-        places.append((number, f"batch {number} of {each}{lines}"))
-    every = dict(itertools.chain.from_iterable(world.gather(places)))
-    return "; ".join(every[number] for number in sorted(every))

@@ -19,7 +19,7 @@ from dragoman.models.operations import translation
 from dragoman.models.shapes import TransformerConfig
 
 SHAPE = TransformerConfig(source_vocab=40, target_vocab=40, d_model=16, d_ff=24, heads=2)
-NOW = contest.Patience(seconds=0)
+NOW = 0.0
 
 
 @pytest.fixture(autouse=True)
@@ -244,7 +244,7 @@ def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """It returns at once on an idle machine, and in the end on a busy one."""
     loads = iter([0.5, 0.0])
     monkeypatch.setattr(contest.machine, "busy_cores", lambda _: next(loads))
-    contest.Patience(seconds=60).wait()
+    contest.wait_for_others(60)
     assert next(loads, None) is None
     monkeypatch.setattr(contest.machine, "busy_cores", lambda _: 2.0)
-    contest.Patience(seconds=1).wait()
+    contest.wait_for_others(1)

@@ -22,17 +22,10 @@ _PAUSE = 0.3  # seconds of a look at the other processes
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Patience:
-    """How long to wait for the other processes before a turn, in seconds."""
-
-    seconds: float = 60.0
-
-    def wait(self) -> None:
-        """Return when others keep less than `BUSY` cores busy, or when the time is over."""
-        left = self.seconds
-        while left > 0 and disturbed(machine.busy_cores(_PAUSE)):
-            left -= _PAUSE
+def wait_for_others(most: float) -> None:
+    """Return when others keep less than `BUSY` cores busy, or after so many seconds."""
+    while most > 0 and disturbed(machine.busy_cores(_PAUSE)):
+        most -= _PAUSE
 
 
 @dataclass(kw_only=True)
@@ -144,12 +137,13 @@ def compete(
     kinds: Sequence[Kind],
     beams: Sequence[int],
     rounds: int,
-    patience: Patience = Patience(),
+    patience: float = 60.0,
     say: Say = lambda _: None,
 ) -> DecodingContest:
     """Measure every kind with every beam, in rounds; a contender that fails is left out of the rest.
 
-    First each contender finds its best settings by short runs.
+    First each contender finds its best settings by short runs. Before a turn, `patience` is how many seconds
+    to wait for other processes that keep the machine busy.
     """
     held = DecodingContest(conditions=conditions, rounds=rounds, results=[], processor=machine.processor())
     able = []
@@ -175,7 +169,7 @@ def compete(
 class _Heat:
     """Turns of one kind with one beam."""
 
-    def __init__(self, conditions: DecodingConditions, patience: Patience, say: Say) -> None:
+    def __init__(self, conditions: DecodingConditions, patience: float, say: Say) -> None:
         self._conditions, self._patience, self._say = conditions, patience, say
 
     def run(self, results: Sequence[DecodingResult], rounds: int) -> None:
@@ -190,7 +184,7 @@ class _Heat:
                         self._say(f"round {number}: {_line(result)}")
 
     def _attempt(self, result: DecodingResult, work: Callable[[DecodingResult], None]) -> None:
-        self._patience.wait()
+        wait_for_others(self._patience)
         result.attempt(lambda: work(result))
         if result.failure:
             self._say(f"{result.contender.name} is left out: {result.failure}")

@@ -45,11 +45,6 @@ class Checkpoints:
         return self.folder / "final.safetensors"
 
     @property
-    def lock(self) -> Path:
-        """The lock of the run that writes here."""
-        return self.folder / "lock"
-
-    @property
     def resumable(self) -> bool:
         """Whether there is a checkpoint to resume from."""
         return whole(self.latest) is not None

@@ -2,8 +2,8 @@
 
     options.py         the options `[teacher]` of a recipe
     distributions.py   the teachers' distributions for a tokenised text, on disk; imports no torch
-    compute.py         how they are computed
-    taught.py          the distributions in a batch; the loss is `training/step/loss.py`
+    teach.py           how they are computed
+    loss.py            the distributions in a batch; the loss is `training/step/loss.py`
 
 A whole run is needed to find teachers and to translate with them: `training/runs/text/teachers.py`,
 `training/runs/text/translations.py`.

@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from dragoman.base.errors import Elsewhere, Interrupted, TrainingError
 from dragoman.training.processes.watchdog import RESUME, Watchdog, guilty, watchdog_of
@@ -66,20 +66,18 @@ class World:
 
     def sum(self, values: Tensor) -> Tensor:
         """`values` summed over all processes, in place."""
-        if self.size > 1:
-            import torch.distributed as dist
-
-            with self._reaching_others():
-                dist.all_reduce(values)
-        return values
+        return self._reduced(values, "SUM")
 
     def greatest(self, values: Tensor) -> Tensor:
         """The maximum of `values` over all processes, in place."""
+        return self._reduced(values, "MAX")
+
+    def _reduced(self, values: Tensor, operation: Literal["SUM", "MAX"]) -> Tensor:
         if self.size > 1:
             import torch.distributed as dist
 
             with self._reaching_others():
-                dist.all_reduce(values, dist.ReduceOp.MAX)
+                dist.all_reduce(values, getattr(dist.ReduceOp, operation))
         return values
 
     def sum_gradients(self, parameters: Iterable[torch.nn.Parameter]) -> None:

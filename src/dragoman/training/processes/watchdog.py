@@ -23,6 +23,7 @@ from dragoman.base.errors import ConfigError
 VARIABLE = "DRAGOMAN_STALL_SECONDS"
 _LIMIT = 600.0  # seconds
 _MISSED = 5  # signs of life; then a process is silent
+_KEEPER = "process 0, or the torchrun that started it, has ended or cannot be reached"  # of the store
 RESUME = "repeat the command to resume from the last checkpoint"
 
 
@@ -156,7 +157,7 @@ class Watchdog:
     def _stalled(self, now: float) -> str:
         """Which process has stalled, as text, or nothing."""
         if now - self._reached >= self._limit:
-            return self._keeper
+            return _KEEPER
         for other, about in self._others.items():
             if now - about.seen >= self._limit and not self._left(other):
                 return f"{self._name(other)} has not answered for {self._limit:g} s"
@@ -177,7 +178,7 @@ class Watchdog:
         failed, silence = self._clock(), _MISSED * self.every
         while (now := self._clock()) < failed + 3 * silence:
             if now - self._reached >= silence:
-                return self._keeper
+                return _KEEPER
             for other in self._others:
                 if reason := self._text(f"left/{other}"):
                     return f"{self._name(other)} ended: {reason}"
@@ -206,10 +207,6 @@ class Watchdog:
     def _name(self, other: int) -> str:
         host = self._text(f"host/{other}")
         return f"process {other} on {host}" if host else f"process {other}"
-
-    @property
-    def _keeper(self) -> str:
-        return "process 0, or the torchrun that started it, has ended or cannot be reached"
 
 
 def watchdog_of(store: Any, rank: int, size: int) -> Watchdog:

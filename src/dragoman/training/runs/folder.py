@@ -58,7 +58,7 @@ class RunFolder:
         self.card = path / "README.md"
         self.profile = path / "profile.txt"
         self.weights = path / "model.safetensors"
-        self._lock = Lock(self.checkpoints.lock, path, owner=True)
+        self._lock = Lock(self.checkpoints.folder / "lock", path, owner=True)
 
     def __enter__(self) -> Self:
         return self

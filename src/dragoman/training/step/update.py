@@ -75,19 +75,17 @@ class Learner:
         )
         self.precision = precision_for(config.precision, world.device)
         self.trained, self._shards = self.model, None
-        self.ema: MovingAverage | None = None
+        self._own: Callable[[Tensor], Tensor] = lambda weight: weight  # the rows that this process has
         if config.parallel == "sharded" and world.size > 1:
             from dragoman.training.processes.sharded import MuonOfShards, Shards, local_part
 
+            self._own = local_part
             self._shards = Shards(self._objective, world, self.precision)
             self.trained = self._shards.model
             self.optimizers = optimizers(self.trained, config, muon=MuonOfShards)
-            if config.ema:
-                self.ema = MovingAverage(self.trained, config.ema, own=local_part)
         else:
             self.optimizers = optimizers(self.trained, config, world=world)
-            if config.ema:
-                self.ema = MovingAverage(self.trained, config.ema)
+        self.ema = MovingAverage(self.trained, config.ema, own=self._own) if config.ema else None
         bias_V = self.trained.logits.bias  # of this process, if the weights are divided
         self._closed_V = bias_V.detach() < CLOSED / 2 if config.close_unseen else None
         # An embedding of zeros, from which Marian's decoders start, stays as it is.
@@ -131,20 +129,11 @@ class Learner:
         weights = weights_of(self.trained)
         if self.ema is not None:
             weights |= {f"ema/{name}": average for name, average in self.ema.weights.items()}
-        if self._shards is None:
-            return weights
-        from dragoman.training.processes.sharded import local_part
-
-        return {name: local_part(weight) for name, weight in weights.items()}
+        return {name: self._own(weight) for name, weight in weights.items()}
 
     def _targets(self) -> Tensor:
         """The rows of the target embedding that this process has. They share the model's memory."""
-        weight = self.trained.target_embedding.weight.detach()
-        if self._shards is None:
-            return weight
-        from dragoman.training.processes.sharded import local_part
-
-        return local_part(weight)
+        return self._own(self.trained.target_embedding.weight.detach())
 
     def objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Summed loss and negative log-likelihood of a batch under `model`, in the precision of the run."""

@@ -103,9 +103,7 @@ class SeedReport:
         table = {
             "command": list(self.command),
             "runs": [asdict(run) for run in self.runs],
-            "spread": {
-                name: {"mean": spread.mean, "sd": spread.sd} for name, spread in self.spreads().items()
-            },
+            "spread": {name: asdict(spread) for name, spread in self.spreads().items()},
             "notes": list(self.notes),
         }
         return json.dumps(table, indent=2, ensure_ascii=False) + "\n"
