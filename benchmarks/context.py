@@ -8,9 +8,9 @@ every second sentence in two contexts, so a model that does not read them is rig
 
     python benchmarks/context.py pronouns MODEL SOURCE TARGET FILE
 
-Writes a contrastive set from English text in order and its German translation. A line is right in which the
-attention of the model links one "it" with "er", "sie" or "es" and nothing else; wrong are those with each of
-the two others in its place. Text with a space before each full stop is detokenised first.
+Writes a contrastive set from English text in order and its German translation. A line is right that has one
+"it", and "er", "sie" or "es" once, or in the place that the attention of the model links with it; wrong are
+those with each of the two others there. Text with a space before each full stop is detokenised first.
 
     python benchmarks/context.py catalogues OUTPUT FILE...
 
@@ -216,6 +216,7 @@ def train_on_grammar(folder: Path, count: int, updates: int, examples: int) -> N
 
 _SPACES = re.compile(r"\s+(?=[.,!?;:)%]|'(?:m|s|re|ve|ll|d)\b|n't\b)|(?<=[(])\s+")
 _PRONOUNS = ("er", "sie", "es")
+_OTHERS = {"he", "him", "she", "her", "they", "them"}
 
 
 def write_pronouns(model: Path, source: Path, target: Path, output: Path) -> None:
@@ -227,16 +228,19 @@ def write_pronouns(model: Path, source: Path, target: Path, output: Path) -> Non
     rows: list[dict[str, object]] = []
     for number, alignment in enumerate(translator.align(pairs)):
         words, translated = (side.split() for side in pairs[number])
-        its = [place for place, word in enumerate(words) if word.lower() == "it"]
-        links = [(i, j) for i, j in alignment.words() if i in its]
-        others = {j for i, j in alignment.words() if i not in its}
-        if len(its) != 1 or len(links) != 1 or links[0][1] in others:
+        lower = [word.lower().strip(".,!?;:") for word in words]
+        # "Sie" within a sentence is "you", and may be at its beginning.
+        polite = [
+            n for n, word in enumerate(translated) if word == "Sie" and (n or {"you", "your"} & set(lower))
+        ]
+        places = [n for n, one in enumerate(translated) if one.lower() in _PRONOUNS and n not in polite]
+        linked = {j for i, j in alignment.words() if lower[i] == "it"}
+        # Without another person in the source, the only pronoun is that of "it", whatever the attention says.
+        alone = len(places) == 1 and not _OTHERS & set(lower)
+        if lower.count("it") != 1 or not (alone or len(linked.intersection(places)) == 1):
             continue
-        place = links[0][1]
+        place = places[0] if alone else linked.intersection(places).pop()
         word = translated[place]
-        # "Sie" within a sentence is "you"; "sie" may be "they", but "it" was its source.
-        if word.lower() not in _PRONOUNS or (word == "Sie" and place):
-            continue
 
         def told(pronoun: str, place: int = place, translated: list[str] = translated) -> str:
             own = pronoun.capitalize() if translated[place][0].isupper() else pronoun
