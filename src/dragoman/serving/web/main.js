@@ -123,7 +123,8 @@ function showCurrent() {
     const which = draft.sentences.length > 1 ? ` ${draft.sentences.indexOf(sentence) + 1}` : "";
     by("how").textContent = `Look inside sentence${which}`;
     if (!sentence || !server?.how) return;
-    by("how").href = `${server.how === true ? "how#" : server.how}${new URLSearchParams({ ...requestOf(sentence), context: "" })}`;
+    const { context: _, ...asked } = requestOf(sentence); // the page inside does not read it
+    by("how").href = `${server.how === true ? "how#" : server.how}${new URLSearchParams(asked)}`;
     if (server.how !== true) by("how").removeAttribute("target"); // it is in this page
 }
 
