@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.machine import require_pytorch
 from dragoman.cli.options import Flag, NoVerify, Quiet, VerifyOn, argument
 from dragoman.cli.outcome import tell, waiting, warn
 from dragoman.interop.formats import FORMATS, ExportFormat
@@ -52,6 +53,7 @@ def import_model(
       dragoman import model.ende.intgemm.alphas.bin -o models/en-de
       dragoman translate models/en-de test.en
     """
+    require_pytorch("dragoman import")
     from dragoman.interop.imports import import_model
 
     lines = lines_to_verify(verify_on, no_verify=no_verify)

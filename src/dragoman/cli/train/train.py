@@ -209,7 +209,6 @@ def train(
                 "--seeds reads the text again for every seed, and standard input can be read only once",
                 hint="write the text into files",
             )
-        from dragoman.training.runs.card import command_line
         from dragoman.training.runs.comparison.seeds import SUMMARY, plan_seeds, report_seeds, train_seeds
 
         runs = plan_seeds(
@@ -221,6 +220,8 @@ def train(
             validated=bool(run.valid) or base is not None,  # tuning holds a part of the text out
             own_text=not files,
         )
+        from dragoman.training.runs.card import command_line  # it loads PyTorch
+
         say = partial(tell, quiet=quiet or not speaks())
         train_seeds(runs, lambda one, *more: train_in(one.folder, one.overrides, *more), watch=watch, say=say)
         if speaks():
