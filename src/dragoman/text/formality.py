@@ -7,9 +7,11 @@ or "you" and "your": they count only inside one. French "vous" is formal, also w
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from dragoman.base.languages import base
-from dragoman.text.guidance import Formality
+
+Formality = Literal["formal", "informal"]
 
 _WORD = r"(?<![\w’'-]){}(?!\w)"
 _RULES: dict[str, dict[Formality, re.Pattern[str]]] = {

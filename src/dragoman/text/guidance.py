@@ -24,15 +24,14 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import takewhile
 from operator import or_
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
+from dragoman.text.formality import Formality
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 
 LEAST = 70.0  # likeness of a match in percent; less similar ones seldom help
 CONTEXT_TOKENS = 64  # of each side; the last ones, which are next to the line, are read
 CONTEXT_CHARACTERS = 64 * CONTEXT_TOKENS  # of each side; those before them are not even cut into tokens
-
-Formality = Literal["formal", "informal"]
 
 
 class Marks(NamedTuple):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from dragoman.base.errors import ConfigError
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.omissions import lacks_most
-from dragoman.text.guidance import Context, Formality, Guidance, Match, Reading
+from dragoman.text.formality import Formality
+from dragoman.text.guidance import Context, Guidance, Match, Reading
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.lines import Addressed, Directions
 from dragoman.translation.search.alignment import Aligning, Alignment, alignment_of

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast, overload
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.machine import require_pytorch
-from dragoman.text.guidance import LEAST, Formality, Guide
+from dragoman.text.formality import Formality
+from dragoman.text.guidance import LEAST, Guide
 from dragoman.text.segmenter import segment_text
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.ensemble import check_members, engine_of_members

@@ -10,7 +10,8 @@ import pytest
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.text import toy
-from dragoman.text.guidance import Formality, Guidance, marks_of, reading
+from dragoman.text.formality import Formality
+from dragoman.text.guidance import Guidance, marks_of, reading
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.processes.distributed import World
 from dragoman.training.runs.folder import RunFolder

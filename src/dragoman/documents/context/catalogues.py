@@ -8,7 +8,6 @@ from pathlib import Path
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.documents.content import START
 from dragoman.documents.context.around import contexts_of, plain_text
-from dragoman.documents.files import read_bytes
 from dragoman.documents.formats import Format, Languages, format_of_name
 from dragoman.documents.segment import Status
 from dragoman.text.corpora.corpus import Corpus, chained
@@ -48,6 +47,8 @@ def _format(name: str | Path) -> Format | None:
 
 
 def _open(path: str, form: Format, languages: Languages) -> Corpus:
+    from dragoman.documents.files import read_bytes  # it loads the translator
+
     try:
         segments = form.parse(read_bytes(Path(path)), languages).segments
     except DataError as error:

@@ -14,7 +14,7 @@ from dragoman.serving.http.fields import Fields, Upload, choice, enum, file, fla
 from dragoman.serving.http.jobs import FileJob
 from dragoman.serving.http.usage import SPANS
 from dragoman.serving.service.ask import Ask
-from dragoman.text.guidance import Formality
+from dragoman.text.formality import Formality
 from dragoman.text.segmenter import Splitting
 from dragoman.translation.search.options import Quality
 
@@ -132,7 +132,7 @@ def _job(call: Call) -> FileJob:
 
 def _ask(call: Call) -> Ask:
     target, wanted = call["target_lang"], call["formality"]
-    # "more" and "less" are refused where there is no formality, "prefer_more" and "prefer_less" ignored.
+    # Without formality, "more" and "less" are refused. "prefer_more" and "prefer_less" are ignored.
     if wanted in ("more", "less") and not any(one.addresses(target) for one in call.service.models):
         raise Refusal(400, "'formality' is not supported for given 'target_lang'.", field="formality")
     return Ask(

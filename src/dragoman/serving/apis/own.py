@@ -32,7 +32,8 @@ from dragoman.serving.http.fields import (
 )
 from dragoman.serving.service.ask import Answer, Ask, Markup, Want
 from dragoman.serving.service.models import ServedModel
-from dragoman.text.guidance import Formality, Match
+from dragoman.text.formality import Formality
+from dragoman.text.guidance import Match
 from dragoman.text.segmenter import Splitting
 from dragoman.translation.search.options import Decoding
 from dragoman.translation.translation import Translation

@@ -9,7 +9,8 @@ from dragoman.text.segmenter import Splitting
 from dragoman.translation.search.options import Quality
 
 if TYPE_CHECKING:
-    from dragoman.text.guidance import Formality, Match
+    from dragoman.text.formality import Formality
+    from dragoman.text.guidance import Match
     from dragoman.translation.translation import Translation
 
 Markup = Literal["text", "html", "xml"]

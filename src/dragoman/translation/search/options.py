@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options
-from dragoman.text.guidance import Formality
+from dragoman.text.formality import Formality
 from dragoman.translation.search.mbr import Utility
 from dragoman.translation.search.rules import MinimumLength, NoRepeatedNgram, Rule
 
