@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from dragoman.base.errors import DataError, DragomanError
-from dragoman.data.passes import ALONE, CHUNK, chunks_of, in_order
+from dragoman.data.passes import ALONE, CHUNK, line_chunks, mapped
 from dragoman.text.corpora.corpus import open_pairs
 
 
@@ -23,7 +23,7 @@ def square(number: int) -> int:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_are_in_order(workers: int) -> None:
     given = list(range(ALONE + 20))
-    assert [*in_order(square, given, workers)] == [(one, one * one) for one in given]
+    assert [*mapped(square, given, workers)] == [(one, one * one) for one in given]
 
 
 def test_few_chunks_are_read_ahead() -> None:
@@ -35,7 +35,7 @@ def test_few_chunks_are_read_ahead() -> None:
             read += 1
             yield number
 
-    results = in_order(square, chunks(), 2)
+    results = mapped(square, chunks(), 2)
     for number, _ in zip(range(ALONE + 5), results, strict=False):
         assert read <= number + 6
     results.close()  # type: ignore[attr-defined]
@@ -43,16 +43,16 @@ def test_few_chunks_are_read_ahead() -> None:
 
 def test_an_error_comes_through() -> None:
     with pytest.raises(DataError, match="not a number"):
-        [*in_order(square, [*range(ALONE), -1, 5], 2)]
+        [*mapped(square, [*range(ALONE), -1, 5], 2)]
 
 
 def test_a_process_that_ends() -> None:
     with pytest.raises(DragomanError, match="was ended"):
-        [*in_order(square, [*range(ALONE), 1, -2, 5], 2)]
+        [*mapped(square, [*range(ALONE), 1, -2, 5], 2)]
 
 
 def test_chunks_begin_anywhere() -> None:
     corpus = open_pairs([(f"line {number}", "Zeile") for number in range(CHUNK + 7)])
-    assert [len(chunk) for chunk in chunks_of(corpus)] == [CHUNK, 7]
-    (rest,) = chunks_of(corpus, skip=CHUNK)
+    assert [len(chunk) for chunk in line_chunks(corpus)] == [CHUNK, 7]
+    (rest,) = line_chunks(corpus, skip=CHUNK)
     assert [line.number for line in rest] == [*range(CHUNK + 1, CHUNK + 8)]

@@ -22,14 +22,14 @@ Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 
-def chunks_of(corpus: Corpus, *, skip: int = 0) -> Iterator[list[Line]]:
+def line_chunks(corpus: Corpus, *, skip: int = 0) -> Iterator[list[Line]]:
     """Yield the lines in chunks, without the first `skip`. A chunk does not depend on the shards."""
     lines = islice(corpus, skip, None)
     while chunk := [*islice(lines, CHUNK)]:
         yield chunk
 
 
-def in_order(
+def mapped(
     function: Callable[[Given], Result], chunks: Iterable[Given], workers: int
 ) -> Iterator[tuple[Given, Result]]:
     """Yield each chunk with its result, in order. `workers` processes call the function, a module's own.

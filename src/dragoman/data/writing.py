@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from dragoman.base.errors import ConfigError
@@ -26,6 +27,4 @@ def row_of(line: Line, kind: str) -> str:
         about = {"context": line.context, "document": line.document}
         table |= {key: text for key, text in about.items() if text}
         return json.dumps(table, ensure_ascii=False) + "\n"
-    return (
-        "\t".join(" ".join(text.replace("\t", " ").split("\r")) for text in (line.source, line.target)) + "\n"
-    )
+    return "\t".join(re.sub("[\t\r\n]", " ", text) for text in (line.source, line.target)) + "\n"
