@@ -12,7 +12,7 @@ import sys
 
 import torch
 
-from dragoman.training.profile import product_rates
+from dragoman.training.rates import product_rates
 
 
 def main() -> None:
