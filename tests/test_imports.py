@@ -26,7 +26,6 @@ TSV = str(SAVED.parent.parent / "translation/memory/pairs.tsv")
 # stands on a lower floor, and itself.
 FLOORS = {
     "version": 0,
-    "moved": 0,
     "base": 0,
     "text": 1,
     "models.loops": 1,

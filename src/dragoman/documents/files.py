@@ -218,16 +218,14 @@ def translate_file(
     approved: bool = False,
     final: bool = False,
     locked: bool = False,
-    only_untranslated: bool = False,
 ) -> Outcome:
     """Translate one document. `format` is a name of `FORMATS`; by default the file decides.
     `columns` are the names or numbers of the columns of a table, or one of them; by default its first row
     decides.
 
     Translations that the file has stay, unless they are fuzzy or new. `retranslate` replaces them, and
-    `approved`, `final` and `locked` those in that state. `only_untranslated` was the name of this default,
-    and has no effect. Raises DataError if the file cannot be read, and writes nothing then; ConfigError for
-    an unknown format or if `output` is the source.
+    `approved`, `final` and `locked` those in that state. Raises DataError if the file cannot be read, and
+    writes nothing then; ConfigError for an unknown format or if `output` is the source.
     """
     replacing = Replacing(retranslate=retranslate, approved=approved, final=final, locked=locked)
     known = None if format is None else format_named(format)
