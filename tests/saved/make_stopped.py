@@ -93,7 +93,7 @@ COMMANDS = {
         ("dragoman.base.jobs.Journal.add", 1),
     ),
     "parts": Command(
-        ("translate", MODEL, "in", "--on", "here", "--part-lines", "3", "--beam", "1", "-o", "out"),
+        ("bulk", MODEL, "in", "--on", "here", "--part-lines", "3", "--beam", "1", "-o", "out"),
         write_folder, ("dragoman.bulk.worker.PartWorker.translate", 4),
     ),
     "back-translation": Command(

@@ -75,7 +75,6 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) ->
         observer=observer,
         translate=translate if prepared.validation else None,
         stop=stop,
-        penalty=recipe.tuning.penalty,
     )
     tokenizer = prepared.tokenizer
     vocabulary = tokenizer.source_size + (
