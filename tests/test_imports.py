@@ -284,7 +284,7 @@ def test_checking_a_recipe_loads_nothing_slow() -> None:
     code = """
 from dragoman.training.runs import recipe, reference
 recipe.resolve(overrides=["model.heads=4"])
-reference.to_markdown()
+reference.to_toml(reference.sections(recipe.Recipe()))
 """
     assert loaded_by(code) == []
 
