@@ -68,8 +68,6 @@ class Outcome:
     def of_table(table: dict[str, Any]) -> Outcome:
         """Return the outcome that `to_table` wrote."""
         values = dict(table["counts"])
-        if "translated" in values:  # as version 0.1 noted it, which replaced every translation
-            values["filled"] = values.pop("translated")
         counts = Counts(**{**values, "ways": Counter(values["ways"])})
         return Outcome(counts, [*map(_doubt, table["doubts"])], [*map(_doubt, table["offers"])])
 

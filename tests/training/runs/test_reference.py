@@ -62,9 +62,7 @@ def test_no_description_stands_twice() -> None:
 
 
 def test_the_page_is_current() -> None:
-    assert PAGE.read_text(encoding="utf-8") == to_markdown(), (
-        "run: python docs/options.py > docs/options.md"
-    )
+    assert PAGE.read_text(encoding="utf-8") == to_markdown(), "run: python docs/options.py > docs/options.md"
 
 
 def test_the_page_shows_what_presets_change() -> None:
