@@ -123,7 +123,7 @@ COMMANDS = [
     "model",
     *(
         f"model {command}"
-        for command in ("info", "verify", "average", "diff", "card", "shortlist", "merge", "calibrate")
+        for command in ("info", "verify", "average", "diff", "shortlist", "merge", "calibrate")
     ),
     "memory",
     *(f"memory {command}" for command in ("add", "search", "import", "export", "info")),
@@ -373,7 +373,6 @@ assert len(translator.risk(["Tom sleeps."], ["Tom schläft."])) == 1
         ["evaluate", MODEL, "nowhere.en", "nowhere.de"],
         ["model", "info", "nowhere"],
         ["model", "verify", "nowhere"],
-        ["model", "card", "nowhere"],
         ["model", "diff", MODEL, "nowhere"],
         ["model", "average", MODEL, "nowhere", "-o", "out"],
         ["model", "shortlist", "nowhere", "a.en", "a.de"],
