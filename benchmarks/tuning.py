@@ -50,8 +50,6 @@ ALONE = ("tuning.replay=0", "tuning.interpolate=1")  # one method at a time
 METHODS: dict[str, tuple[str, ...]] = {
     "plain": ALONE,
     "replay": ("tuning.interpolate=1",),
-    "self": ("tuning.interpolate=1", "tuning.replay_from=self"),
-    "penalty": (*ALONE, "tuning.penalty=0.01"),
     "average": ("tuning.replay=0",),
     "lora": (*ALONE, "tuning.lora_rank=16"),
     "replay and average": (),  # the default

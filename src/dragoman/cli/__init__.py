@@ -10,8 +10,6 @@ import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from itertools import pairwise
-from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -92,7 +90,7 @@ class _Program(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] not in COMMANDS:
             self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]  # names to suggest
-        return super().resolve_command(ctx, _moved(args))
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
@@ -111,25 +109,6 @@ def _built(name: str) -> Any:
     built = typer.main.get_command(target)
     built.name = name
     return built
-
-
-def _moved(args: list[str]) -> list[str]:
-    """Rewrite an old command line for translation in parts as `dragoman bulk`. For one version."""
-    words = args[1:]
-    as_lines = "--format=lines" in words or ("--format", "lines") in pairwise(words)
-    folders = as_lines and any(
-        Path(word).is_dir() and not Path(word, "config.json").exists() for word in words if len(word) < 256
-    )
-    if args[0] != "translate" or not (folders or any(word.partition("=")[0] == "--on" for word in words)):
-        return args
-    if not {"-q", "--quiet"} & {*words}:
-        outcome.warn(
-            "translation in parts is now the command dragoman bulk: MODEL FILES -o FOLDER --on here|ray"
-        )
-    if as_lines:
-        at = words.index("--format=lines" if "--format=lines" in words else "--format")
-        del words[at : at + (1 if words[at] == "--format=lines" else 2)]
-    return ["bulk", *words]
 
 
 def _version(value: bool) -> None:

@@ -54,13 +54,12 @@ class Trainer:
     observer: Observer
     translate: Translate | None = None
     stop: Stop = lambda: 0
-    penalty: float = 0.0  # on the distance from the first weights, see `Anchor`
     progress: Progress = field(default_factory=Progress)
     _clock: float = field(default=0.0, init=False)  # up to when time is counted
 
     def __post_init__(self) -> None:
         self.config.check_validated(loss=bool(self.valid), bleu=self.translate is not None)
-        self.learner = Learner(self.model, self.config, self.world, self.penalty)
+        self.learner = Learner(self.model, self.config, self.world)
         self.examiner = Examiner(learner=self.learner, valid=self.valid, translate=self.translate)
         self.saver = Saver(checkpoints=self.checkpoints, learner=self.learner)
         self.progress.processes = self.world.size

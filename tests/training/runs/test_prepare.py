@@ -69,7 +69,7 @@ def test_a_run_that_has_begun_keeps_its_tokens(tmp_path: Path) -> None:
         prepared(tmp_path, valid=VALID)
 
 
-@pytest.mark.parametrize("option", ["lora_rank=16", "replay_from=self", "base=sha256:0"])
+@pytest.mark.parametrize("option", ["lora_rank=16", "replay_from=base", "base=sha256:0"])
 def test_tuning_options_need_a_model_to_tune(tmp_path: Path, option: str) -> None:
     messages: list[str] = []
 

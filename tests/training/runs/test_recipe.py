@@ -229,11 +229,20 @@ def test_word_vectors_are_refused_and_an_empty_section_of_theirs_is_read(tmp_pat
     assert resolve(recipe=path).seed == recipe_of_run(path).seed == 5
     path.write_text('[embeddings]\nsource = "vectors.vec"\n')
     for read in (lambda: resolve(recipe=path), lambda: recipe_of_run(path)):
-        with pytest.raises(ConfigError, match="embeddings.source: embeddings no longer start") as error:
+        with pytest.raises(ConfigError, match=r"embeddings.source: this option is gone") as error:
             read()
-        assert "leave [embeddings] out" in error.value.hint
+        assert "leave it out" in error.value.hint
     with pytest.raises(ConfigError, match="embeddings.frozen"):
         resolve(overrides=["embeddings.frozen=true"])
+
+
+def test_an_option_that_is_gone_is_read_if_it_was_off(tmp_path):
+    path = tmp_path / "training.toml"
+    path.write_text("seed = 5\n[tuning]\npenalty = 0.0\nreplay = 0.5\n")
+
+    assert recipe_of_run(path).tuning.replay == 0.5
+    with pytest.raises(ConfigError, match=r"tuning.penalty: this option is gone"):
+        resolve(overrides=["tuning.penalty=0.5"])
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,6 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop) -> None:
         observer=observer,
         translate=translate if prepared.validation else None,
         stop=stop,
-        penalty=recipe.tuning.penalty,
     )
     tokenizer = prepared.tokenizer
     vocabulary = tokenizer.source_size + (

@@ -474,25 +474,34 @@ def set_options(
 ) -> dict[str, Any]:
     """Return the options that the user has set: a recipe's, changed by `sections`, then by the overrides."""
     table = read_toml(recipe) if isinstance(recipe, Path) else {} if recipe is None else to_table(recipe)
-    return _without_word_vectors(override(merge_tables(table, sections or {}), overrides))
+    return _without_gone(override(merge_tables(table, sections or {}), overrides))
 
 
 def recipe_of_run(path: Path) -> Recipe:
     """Return the recipe in a `training.toml`. An option that is newer than the file gets its default."""
-    return from_table(Recipe, _without_word_vectors(read_toml(path)))
+    return from_table(Recipe, _without_gone(read_toml(path)))
 
 
-def _without_word_vectors(table: dict[str, Any]) -> dict[str, Any]:
-    """Leave out an empty [embeddings], which earlier versions wrote. Raises ConfigError for another."""
-    section = table.get("embeddings")
-    if not isinstance(section, Mapping):
-        return table
-    if names := [f"embeddings.{name}" for name, value in section.items() if value]:
-        raise ConfigError(
-            f"{names[0]}: embeddings no longer start from files of word vectors",
-            hint="leave [embeddings] out; the model learns its embeddings from the text",
-        )
-    return {name: value for name, value in table.items() if name != "embeddings"}
+_GONE = {
+    "embeddings": "the model learns its embeddings from the text",
+    "tuning.penalty": "tuning.interpolate and tuning.replay keep the weights near the base's",
+}
+
+
+def _without_gone(table: dict[str, Any]) -> dict[str, Any]:
+    """Leave out options of earlier versions that are off, which they wrote. Raises ConfigError for others."""
+    kept = dict(table)
+    for place, hint in _GONE.items():
+        section, _, name = place.partition(".")
+        if not isinstance(options := kept.get(section), Mapping):
+            continue
+        gone = {key: value for key, value in options.items() if name in ("", key)}
+        if used := [f"{section}.{key}" for key, value in gone.items() if value]:
+            raise ConfigError(f"{used[0]}: this option is gone", hint=f"leave it out: {hint}")
+        kept[section] = {key: value for key, value in options.items() if key not in gone}
+        if not kept[section]:
+            del kept[section]
+    return kept
 
 
 def resolve(

@@ -19,7 +19,7 @@ from dragoman.text.corpora.languages import Direction
 from dragoman.text.corpora.reservoir import draw_sample
 from dragoman.text.tokenizers.copied import pieces_for
 from dragoman.text.tokenizers.tokenizer import Tokenizer
-from dragoman.training.data.tokenised import first_change, is_made_from, tokenise, usable
+from dragoman.training.data.tokenised import first_change, is_made_from, tokenise
 from dragoman.training.options import NOTHING
 from dragoman.training.runs.folder import RunFolder
 from dragoman.training.runs.recipe import changes_targets
@@ -149,9 +149,6 @@ def _same_text(texts: Texts, folder: RunFolder) -> bool:
     tokens = {part: folder.checkpoints.corpus(part) for part in names}
     same: list[bool | None] = []
     for part, name in names.items():
-        made_by_base = part == "replay" and texts.recipe.tuning.replay_from == "self"
-        if made_by_base and tokens[part].exists() and usable(tokens[part]):
-            continue  # translating again would take long, and the base and the memory are the same
         if part in parts and (part in learnt or tokens[part].exists()):
             same.append(is_made_from(parts[part], tokens[part]))
         elif tokens[learnt[0]].exists():

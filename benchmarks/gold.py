@@ -1,5 +1,7 @@
 """Gold word alignments of the embedded corpus: the words of a pair with the same meaning.
 
+    python benchmarks/gold.py test.en test.de > test.gold
+
 A noun, a name or an adjective occurs once in a sentence, and clauses have the same order in both languages.
 So the tables of the grammar tell which words belong together: nouns and names first, with the adjectives,
 article and preposition before them, then verbs, clause by clause, and then the other words.
@@ -7,8 +9,10 @@ article and preposition before them, then verbs, clause by clause, and then the 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from dragoman.text.lexicon.pharaoh import Gold, Link
 from dragoman.text.toy import lexicon
@@ -274,3 +278,8 @@ _SINGLE: dict[str, set[str]] = {
     "that": {"dass"},
     "who": _RELATIVE,
 }  # fmt: skip
+
+
+if __name__ == "__main__":
+    for pair in zip(*(Path(name).read_text("utf-8").splitlines() for name in sys.argv[1:3]), strict=True):
+        print(gold_alignment(*pair))

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from gold import gold_alignment
 
 from dragoman.text import toy
-from dragoman.text.toy import gold_alignment
 from dragoman.text.toy.grammar import words
 
 BY_HAND = [
