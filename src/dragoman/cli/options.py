@@ -372,6 +372,7 @@ Bootstrap = Annotated[
         flag="--bootstrap",
     ),
 ]
+ChrfWords = Annotated[bool, Flag("Also score by chrF++: chrF with words and pairs of words.")]
 TestName = Annotated[
     Literal["bs", "ar"],
     Flag("With --against: paired bootstrap resampling, or approximate randomisation.", flag="--test"),

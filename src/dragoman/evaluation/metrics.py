@@ -1,8 +1,9 @@
 """BLEU, chrF and TER by sacreBLEU, with signatures, intervals and significance tests.
 
 BLEU (Papineni et al. 2002) counts word n-grams that a translation shares with the reference, chrF (Popović
-2015) character n-grams, TER (Snover et al. 2006) the edits that turn a translation into the reference. A
-signature lists every choice behind a score, so that others can reproduce it (Post 2018).
+2015) character n-grams, chrF++ (Popović 2017) also words and pairs of words, TER (Snover et al. 2006) the
+edits that turn a translation into the reference. A signature lists every choice behind a score, so that
+others can reproduce it (Post 2018).
 
 Intervals and p-values are sacreBLEU's: 1,000 bootstrap resamples of the lines (Koehn 2004) or 10,000
 approximate randomisations (Riezler and Maxwell 2005). The seed is the environment variable SACREBLEU_SEED,
@@ -15,7 +16,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import base
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from sacrebleu.significance import Result
 
 METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter")
+ALL_METRICS: tuple[MetricName, ...] = get_args(MetricName)
 SEED_VARIABLE = "SACREBLEU_SEED"
 
 # One list, or several; None where one of several is missing.
@@ -201,9 +203,9 @@ def _by_line(scorer: Metric, hypotheses: Sequence[str], references: Sequence[str
 
 def check_options(metrics: Sequence[MetricName], bootstrap: int = 0) -> None:
     """Raise ConfigError for an unknown metric or a wrong number of resamples."""
-    if not metrics or any(metric not in METRICS for metric in metrics):
+    if not metrics or any(metric not in ALL_METRICS for metric in metrics):
         raise ConfigError(
-            f"metrics = {list(metrics)!r} cannot be used", hint="choose from: " + ", ".join(METRICS)
+            f"metrics = {list(metrics)!r} cannot be used", hint="choose from: " + ", ".join(ALL_METRICS)
         )
     if type(bootstrap) is not int or bootstrap < 0:
         raise ConfigError(
@@ -304,8 +306,9 @@ def _scorers(
                 notes += [note] if note else []
                 # force: sacreBLEU would log a warning about tokenised text; we put it into the notes.
                 scorers[metric] = BLEU(lowercase=lowercase, tokenize=tokenizer, force=True)
-            case "chrf":
-                scorers[metric] = _with_equal_types(CHRF(lowercase=lowercase))
+            case "chrf" | "chrf++":
+                words = 2 if metric == "chrf++" else 0
+                scorers[metric] = _with_equal_types(CHRF(word_order=words, lowercase=lowercase))
             case "ter":
                 # Without spaces a sentence would be one word: these two options separate characters.
                 ter = TER(normalized=code in _CJK, asian_support=code in _CJK)

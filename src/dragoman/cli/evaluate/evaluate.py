@@ -24,6 +24,7 @@ from dragoman.cli.models import (
 )
 from dragoman.cli.options import (
     Bootstrap,
+    ChrfWords,
     Data,
     Flag,
     Flags,
@@ -61,6 +62,7 @@ def evaluate(
         Path | None, Flag("Also write the translations to this file.", flag="--output -o")
     ] = None,
     lowercase: Lowercase = False,
+    chrf_words: ChrfWords = False,
     decoding: Annotated[
         Decoding,
         Flags(
@@ -246,6 +248,7 @@ def evaluate(
         [names[-1]],
         test=test,
         lowercase=lowercase,
+        chrf_words=chrf_words,
         bootstrap=bootstrap,
         language=evaluation.target_language,
     )

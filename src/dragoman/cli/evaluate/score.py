@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Bootstrap, Flag, Json, Lowercase, TestName, argument
+from dragoman.cli.options import Bootstrap, ChrfWords, Flag, Json, Lowercase, TestName, argument
 from dragoman.cli.outcome import to_json
 
 if TYPE_CHECKING:
-    from dragoman.evaluation.results import Comparison, MetricName, Scores, Test
+    from dragoman.evaluation.results import Comparison, Scores, Test
 
 
 def score(
@@ -22,6 +22,7 @@ def score(
     against: Annotated[Path | None, Flag("Compare with these translations, and test significance.")] = None,
     test: TestName = "bs",
     lowercase: Lowercase = False,
+    chrf_words: ChrfWords = False,
     bootstrap: Bootstrap = None,
     target_language: Annotated[
         str | None,
@@ -54,6 +55,7 @@ def score(
         names,
         test=test,
         lowercase=lowercase,
+        chrf_words=chrf_words,
         bootstrap=bootstrap,
         language=target_language or of_side(names[0]),
     )
@@ -71,17 +73,19 @@ def results_of(
     *,
     test: Test,
     lowercase: bool,
+    chrf_words: bool,
     bootstrap: int | None,
     language: str | None,
 ) -> dict[str, Scores | Comparison]:
     """Return scores of one system or a comparison with the first; for each case, "cased" or "lowercased"."""
-    from dragoman.evaluation.metrics import METRICS, compare, score_corpus
+    from dragoman.evaluation.metrics import ALL_METRICS, compare, score_corpus
 
     results: dict[str, Scores | Comparison] = {}
     for lower in (False, True)[: 1 + lowercase]:
         case = "lowercased" if lower else "cased"
         # TER ignores case anyway.
-        metrics: tuple[MetricName, ...] = ("bleu", "chrf") if lower else METRICS
+        left_out = {*(["ter"] if lower else []), *([] if chrf_words else ["chrf++"])}
+        metrics = [metric for metric in ALL_METRICS if metric not in left_out]
         if len(systems) == 1:
             results[case] = score_corpus(
                 systems[name],
