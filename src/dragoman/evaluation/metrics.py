@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import base
@@ -25,11 +25,12 @@ from dragoman.evaluation.results import TESTS, Comparison, Difference, MetricNam
 from dragoman.text.blank import is_blank
 
 if TYPE_CHECKING:
+    import numpy as np
     from sacrebleu.metrics.base import Metric
     from sacrebleu.significance import Result
 
 METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter")
-ALL_METRICS: tuple[MetricName, ...] = get_args(MetricName)
+ALL_METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "chrf++", "ter")
 SEED_VARIABLE = "SACREBLEU_SEED"
 
 # One list, or several; None where one of several is missing.
@@ -192,6 +193,21 @@ def line_bleu(
     tokenizer, _ = _bleu_tokenizer(_code(target_language))
     scorer = BLEU(tokenize=tokenizer, effective_order=True, force=True)
     return _by_line(scorer, hypotheses, references)
+
+
+def line_statistics(
+    hypotheses: Sequence[str], references: References, target_language: str | None = None
+) -> np.ndarray:
+    """Return the numbers from which sacreBLEU computes its scores: a row for each line, ALL_METRICS in order.
+
+    The score of lines comes from the sum of their rows.
+    """
+    import numpy as np
+
+    columns = _checked({"the translations": hypotheses}, references, ())
+    scorers, _ = _scorers(ALL_METRICS, False, target_language)
+    parts = [one._extract_corpus_statistics(hypotheses, cast(Any, columns)) for one in scorers.values()]
+    return np.concatenate([np.array(part, dtype="<f8") for part in parts], axis=1)
 
 
 def _by_line(scorer: Metric, hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:

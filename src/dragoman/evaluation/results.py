@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from dragoman.base.tables import aligned, count
 
-MetricName = Literal["bleu", "chrf", "chrf++", "ter"]
+MetricName = Literal["bleu", "chrf", "chrf++", "ter", "comet"]
 Test = Literal["bs", "ar"]  # sacreBLEU's names
 TESTS = {"bs": "paired bootstrap resampling", "ar": "paired approximate randomisation"}
 

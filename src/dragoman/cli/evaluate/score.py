@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Bootstrap, ChrfWords, Flag, Json, Lowercase, TestName, argument
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.tables import count
+from dragoman.cli.input import keep_apart
+from dragoman.cli.options import (
+    Bootstrap,
+    ChrfWords,
+    Comet,
+    CometPython,
+    Flag,
+    Json,
+    Lowercase,
+    Page,
+    TestName,
+    argument,
+)
 from dragoman.cli.outcome import to_json
 
 if TYPE_CHECKING:
     from dragoman.evaluation.results import Comparison, Scores, Test
+    from dragoman.text.corpora.lines import Line
 
 
 def score(
@@ -19,7 +34,16 @@ def score(
         list[Path],
         argument("REFERENCES...", "Reference translations: one file or several."),
     ],
-    against: Annotated[Path | None, Flag("Compare with these translations, and test significance.")] = None,
+    against: Annotated[
+        list[Path] | None,
+        Flag(
+            "Compare with these translations, and test significance. May be repeated: the first is the baseline."
+        ),
+    ] = None,
+    source: Annotated[Path | None, Flag("The source text, for --page and --comet.")] = None,
+    page: Page = None,
+    comet: Comet = None,
+    comet_python: CometPython = None,
     test: TestName = "bs",
     lowercase: Lowercase = False,
     chrf_words: ChrfWords = False,
@@ -38,27 +62,47 @@ def score(
     \b
       dragoman score out.de test.de
       dragoman score out.de test.de --against baseline.de
+      dragoman score out.de test.de --source test.en --page errors.html
     """
     from dragoman.text.corpora.languages import of_side
-    from dragoman.text.corpora.lines import read_lines
+    from dragoman.text.corpora.lines import Line, read_lines
 
+    if source is None and (page is not None or comet is not None):
+        raise ConfigError(
+            "--page or --comet without the source text",
+            hint="name it with --source, such as --source test.en",
+        )
     names = [str(path) for path in references]
-    systems = {str(hypotheses): list(read_lines(hypotheses))}
-    if against is not None:
-        if str(against) in systems:
-            raise ConfigError(f"{against}: compared with itself", hint="name two different files")
-        systems = {str(against): list(read_lines(against))} | systems
+    keep_apart(page, [*names, hypotheses, source, *(against or ())])
+    systems: dict[str, list[str]] = {}
+    for path in (*(against or ()), hypotheses):
+        if str(path) in systems:
+            raise ConfigError(f"{path}: compared with itself", hint="name different files")
+        systems[str(path)] = list(read_lines(path))
+    columns = [list(read_lines(path)) for path in references]
+    language = target_language or of_side(names[0])
     results = results_of(
         systems,
         str(hypotheses),
-        [list(read_lines(path)) for path in references],
+        columns,
         names,
         test=test,
         lowercase=lowercase,
-        chrf_words=chrf_words,
+        chrf_words=chrf_words or page is not None,
         bootstrap=bootstrap,
-        language=target_language or of_side(names[0]),
+        language=language,
     )
+    if source is not None:
+        sources = list(read_lines(source))
+        if len(sources) != len(columns[0]):
+            raise DataError(
+                f"{source}: {count(len(sources), 'line')}, but {names[0]}: {count(len(columns[0]), 'line')}",
+                hint="line n of one must be the translation of line n of the other",
+            )
+        lines = [Line(number, *pair) for number, pair in enumerate(zip(sources, columns[0], strict=True), 1)]
+        more = add_comet(results, lines, systems, comet, comet_python, bootstrap)
+        languages = of_side(str(source)), language
+        write_page(page, results, lines, systems, references=columns, languages=languages, comet=more)
     if as_json:
         print(to_json({"hypotheses": str(hypotheses), **to_table(results)}))
     else:
@@ -109,6 +153,43 @@ def results_of(
                 reference_names=reference_names,
             )
     return results
+
+
+def add_comet(
+    results: dict[str, Scores | Comparison],
+    lines: Sequence[Line],
+    systems: dict[str, list[str]],
+    model: str | None,
+    python: str | None,
+    samples: int | None,
+) -> dict[str, list[float]]:
+    """Add COMET to the cased results, and return its scores of the lines by system; none without a model."""
+    if model is None:
+        if python is not None:
+            raise ConfigError("--comet-python without --comet", hint="name the model of COMET")
+        return {}
+    from dragoman.evaluation.comet import comet_scores, with_comet
+
+    sources, references = [line.source for line in lines], [line.target for line in lines]
+    scores = comet_scores(model, sources, systems, references, python=python)
+    results["cased"] = with_comet(results["cased"], scores, model, 1000 if samples is None else samples)
+    return scores
+
+
+def write_page(
+    page: Path | None,
+    results: dict[str, Scores | Comparison],
+    lines: Sequence[Line],
+    systems: dict[str, list[str]],
+    **about: Any,
+) -> None:
+    """Write the error page, if it is wanted."""
+    if page is None:
+        return
+    from dragoman.base.files import write_whole
+    from dragoman.evaluation.error_page import error_page
+
+    write_whole(page, error_page(lines, systems, results["cased"].to_table(), **about))
 
 
 def bleu_of(results: dict[str, Scores | Comparison], name: str) -> float:
