@@ -91,7 +91,9 @@ def comet_scores(
             case 0:
                 scores = [100 * score for score in json.loads(answer.read_text(encoding="utf-8"))]
             case code if code == _NO_COMET:
-                hint = "python3 -m venv comet; comet/bin/pip install unbabel-comet; --comet-python comet/bin/python"
+                hint = (
+                    "pip install unbabel-comet in another environment, and pass its Python as --comet-python"
+                )
                 raise ConfigError(f"{python}: COMET is not installed", hint=hint)
             case code if code == _NO_MODEL:
                 hint = "download it, such as with: hf download Unbabel/wmt22-comet-da; or name its folder"
@@ -123,11 +125,8 @@ def with_comet(result: _Result, scores: Mapping[str, Sequence[float]], model: st
     for at, name in enumerate(scores):
         change = float(of[at].mean() - of[0].mean())
         spread = means[:, at] - means[:, 0]
-        p = (
-            (np.sum(abs(spread - spread.mean()) > abs(change)) + 1) / (samples + 1)
-            if samples and change
-            else 1
-        )
+        beyond = np.sum(abs(spread - spread.mean()) > abs(change)) if change else samples
+        p = (beyond + 1) / (samples + 1)
         one = Difference(system=name, metric="comet", difference=change, p_value=float(p), better=change > 0)
         differences += [one] if at else []
     together = {

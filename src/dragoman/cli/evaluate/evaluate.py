@@ -89,8 +89,8 @@ def evaluate(
     against: Annotated[
         list[Path] | None,
         Flag(
-            "Compare with another model or a file of its translations, and test significance. May be "
-            "repeated: the first is the baseline.",
+            "Compare with another model or a file of its translations, and test significance. The "
+            "first of several is the baseline.",
             metavar="MODEL|FILE",
         ),
     ] = None,

@@ -36,9 +36,7 @@ def score(
     ],
     against: Annotated[
         list[Path] | None,
-        Flag(
-            "Compare with these translations, and test significance. May be repeated: the first is the baseline."
-        ),
+        Flag("Compare with these translations, and test significance. The first of several is the baseline."),
     ] = None,
     source: Annotated[Path | None, Flag("The source text, for --page and --comet.")] = None,
     page: Page = None,
@@ -68,10 +66,7 @@ def score(
     from dragoman.text.corpora.lines import Line, read_lines
 
     if source is None and (page is not None or comet is not None):
-        raise ConfigError(
-            "--page or --comet without the source text",
-            hint="name it with --source, such as --source test.en",
-        )
+        raise ConfigError("--page or --comet without the source text", hint="name its file with --source")
     names = [str(path) for path in references]
     keep_apart(page, [*names, hypotheses, source, *(against or ())])
     systems: dict[str, list[str]] = {}

@@ -170,9 +170,9 @@ export function lineList(data, lineScores) {
             menu("In", PLACES, set("place")),
             faultMenu,
             menu("Sort", Object.entries(orders).map(([key, [name]]) => [key, name]), set("order")),
-            valued(menu("By", measuresOf(systems), set("measure")), state.measure),
+            valued(menu("Measure", measuresOf(systems), set("measure")), state.measure),
             names.length > 1 && valued(menu("System", names, set("system", Number)), state.system),
-            names.length > 1 && valued(menu("Other", names, set("other", Number)), state.other)),
+            names.length > 1 && valued(menu("Compared with", names, set("other", Number)), state.other)),
         problem, make("div", { class: "together" }, summary, all), list, more,
         hint("Words of a translation that the reference does not have in this order are underlined."));
     return { element, only };
