@@ -109,7 +109,10 @@ def with_comet(result: _Result, scores: Mapping[str, Sequence[float]], model: st
     """Add COMET to the scores: the mean of the lines, with intervals and p-values by paired bootstrap."""
     of = np.array([*scores.values()])
     draw = np.random.default_rng(_SEED)
-    means = np.array([of[:, draw.integers(of.shape[1], size=of.shape[1])].mean(1) for _ in range(samples)])
+    lines = of.shape[1]
+    means = np.array(
+        [of[:, draw.integers(lines, size=lines)].mean(1) for _ in range(samples)] or [of.mean(1)]
+    )
     made = {}
     for at, name in enumerate(scores):
         one = Score(name="COMET", value=float(of[at].mean()), signature=f"model:{model}")
