@@ -10,6 +10,7 @@ import pytest
 from dragoman.base.errors import ConfigError
 from dragoman.evaluation.comet import comet_scores, with_comet
 from dragoman.evaluation.metrics import compare, score_corpus
+from dragoman.evaluation.results import Comparison, Scores
 
 COMET = """
 import os
@@ -81,14 +82,18 @@ def test_it_is_a_score_like_others() -> None:
     references = ["a b c"] * 40
     scores = {"old": [80.0, 60.0] * 20, "new": [85.0, 66.0] * 20}
     one = with_comet(score_corpus(references, references, bootstrap=0), {"x": scores["old"]}, "m", 500)
+    assert isinstance(one, Scores)
     comet = one.by_metric["comet"]
     assert (comet.value, comet.signature) == (70, "model:m|bs:500|seed:12345")
     assert comet.half_width == pytest.approx(1.96 * np.std(scores["old"]) / 40**0.5, rel=0.15)
     texts = {"old": references, "new": ["a b d"] * 40}
     both = with_comet(compare(texts, references, samples=100), scores, "m", 500)
+    assert isinstance(both, Comparison)
     found = both.differences[-1]
     assert (found.system, found.metric, found.difference) == ("new", "comet", 5.5)
     assert found.better
     assert found.p_value == pytest.approx(1 / 501)
     assert "COMET" in both.to_text()
-    assert with_comet(both, {"old": [1.0] * 40, "new": [1.0] * 40}, "m", 0).differences[-1].p_value == 1
+    equal = with_comet(both, {"old": [1.0] * 40, "new": [1.0] * 40}, "m", 0)
+    assert isinstance(equal, Comparison)
+    assert equal.differences[-1].p_value == 1

@@ -14,14 +14,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
 from dragoman.base.errors import ConfigError
 from dragoman.evaluation.results import Comparison, Difference, Score, Scores
 
-_Result = TypeVar("_Result", Scores, Comparison)
 _SEED = 12345
 _NO_COMET, _NO_MODEL = 3, 4
 # What the other Python runs, which may be an old one. COMET writes to standard output.
@@ -105,33 +103,36 @@ def comet_scores(
     return {name: scores[at * lines : (at + 1) * lines] for at, name in enumerate(systems)}
 
 
-def with_comet(result: _Result, scores: Mapping[str, Sequence[float]], model: str, samples: int) -> _Result:
+def with_comet(
+    result: Scores | Comparison, scores: Mapping[str, Sequence[float]], model: str, samples: int
+) -> Scores | Comparison:
     """Add COMET to the scores: the mean of the lines, with intervals and p-values by paired bootstrap."""
     of = np.array([*scores.values()])
-    draw = np.random.default_rng(_SEED)
-    lines = of.shape[1]
+    draw, lines = np.random.default_rng(_SEED), of.shape[1]
     means = np.array(
         [of[:, draw.integers(lines, size=lines)].mean(1) for _ in range(samples)] or [of.mean(1)]
     )
-    made = {}
+    made: dict[str, Score] = {}
+    differences: list[Difference] = []
     for at, name in enumerate(scores):
-        one = Score(name="COMET", value=float(of[at].mean()), signature=f"model:{model}")
-        if samples:
-            low, high = np.quantile(means[:, at], (0.025, 0.975))
-            signature = f"{one.signature}|bs:{samples}|seed:{_SEED}"
-            half, mean = float(high - low) / 2, float(means[:, at].mean())
-            one = replace(one, signature=signature, mean=mean, half_width=half)
-        made[name] = one
+        low, high = np.quantile(means[:, at], (0.025, 0.975))
+        made[name] = Score(
+            name="COMET",
+            value=float(of[at].mean()),
+            signature=f"model:{model}" + (f"|bs:{samples}|seed:{_SEED}" if samples else ""),
+            mean=float(means[:, at].mean()) if samples else None,
+            half_width=float(high - low) / 2 if samples else None,
+        )
+        if at:
+            change = float(of[at].mean() - of[0].mean())
+            spread = means[:, at] - means[:, 0]
+            beyond = np.sum(abs(spread - spread.mean()) > abs(change)) if change else samples
+            p = float(beyond + 1) / (samples + 1)
+            differences.append(
+                Difference(system=name, metric="comet", difference=change, p_value=p, better=change > 0)
+            )
     if isinstance(result, Scores):
         return replace(result, by_metric=result.by_metric | {"comet": next(iter(made.values()))})
-    differences = []
-    for at, name in enumerate(scores):
-        change = float(of[at].mean() - of[0].mean())
-        spread = means[:, at] - means[:, 0]
-        beyond = np.sum(abs(spread - spread.mean()) > abs(change)) if change else samples
-        p = (beyond + 1) / (samples + 1)
-        one = Difference(system=name, metric="comet", difference=change, p_value=float(p), better=change > 0)
-        differences += [one] if at else []
     together = {
         name: replace(each, by_metric=each.by_metric | {"comet": made[name]})
         for name, each in result.scores.items()

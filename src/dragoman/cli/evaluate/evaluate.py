@@ -157,7 +157,7 @@ def evaluate(
         raise ConfigError("--risk-chart without --risk", hint="add --risk")
     if documents is not None and contrast is None:
         raise ConfigError("--documents without --contrast", hint="add --contrast")
-    flags = {"--against": against, "--output": output, "--risk": risk}
+    flags: dict[str, object] = {"--against": against, "--output": output, "--risk": risk}
     flags |= {"--in-context": in_context, "--consistency": consistency, "--page": page, "--comet": comet}
     rivals = against or []
 
