@@ -56,6 +56,7 @@ def test_score_writes_a_page(dragoman_, tmp_path):
     [
         (["--page", "p.html"], "--page or --comet without the source text"),
         (["--comet", "m"], "--page or --comet without the source text"),
+        (["--comet-python", "p"], "--page or --comet without the source text"),
         (["--source", "REFERENCE", "--comet-python", "p"], "--comet-python without --comet"),
         (["--source", "SHORT", "--page", "p.html"], "short: 1 line, but"),
         (["--source", "SHORT", "--page", "SHORT"], "input and output are the same file"),

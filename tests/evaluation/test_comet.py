@@ -65,6 +65,9 @@ def test_scores_by_system(folder: Path) -> None:
 
 
 def test_what_is_missing_is_said(folder: Path) -> None:
+    assert comet_scores("Some/model", [], {}, []) == {}
+    with pytest.raises(ConfigError, match="Other/model: no such model of COMET"):
+        comet_scores("Other/model", [], {}, [])
     with pytest.raises(ConfigError, match="no such model of COMET on this machine") as caught:
         asked("Other/model")
     assert "hf download" in str(caught.value.hint)

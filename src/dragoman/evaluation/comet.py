@@ -44,9 +44,11 @@ torch = sys.modules.get("torch")
 gpus = int(torch is not None and torch.cuda.is_available())
 with open(rows, encoding="utf-8") as file:
     rows = json.load(file)
-found = load_from_checkpoint(model).predict(rows, batch_size=16, gpus=gpus, progress_bar=False)
+scores = []
+if rows:
+    scores = load_from_checkpoint(model).predict(rows, batch_size=16, gpus=gpus, progress_bar=False).scores
 with open(answer, "w", encoding="utf-8") as file:
-    json.dump([float(score) for score in found.scores], file)
+    json.dump([float(score) for score in scores], file)
 """
 
 
@@ -60,7 +62,7 @@ def comet_scores(
 ) -> dict[str, list[float]]:
     """Return COMET's score of each line by system, times 100. `python` has COMET; by default, this one.
 
-    Raises ConfigError if COMET or the model is not there, or fails.
+    Raises ConfigError if COMET or the model is not there, or fails; without systems it only looks for them.
     """
     python = python or sys.executable
     rows = [

@@ -141,6 +141,7 @@ def evaluate(
       dragoman evaluate runs/multi30k --recipe recipes/multi30k-en-de.toml --data ~/corpora
     """
     from dragoman.base.files import write_whole
+    from dragoman.evaluation.comet import comet_scores
     from dragoman.evaluation.consistency import consistency as measured_consistency
     from dragoman.evaluation.consistency import to_text as consistency_text
     from dragoman.evaluation.evaluate import evaluate as evaluated
@@ -202,6 +203,8 @@ def evaluate(
         # The names of the files say which of its pairs this is.
         source, to = decoding.source or corpus.source_language, decoding.to or corpus.target_language
         decoding = replace(decoding, source=source, to=to)
+    if comet is not None:  # before minutes of translating
+        comet_scores(comet, [], {}, [], python=comet_python)
     if risk:
         _check_risk(models, about, decoding.to, dtypes, adapter)
     keep_freed_memory()

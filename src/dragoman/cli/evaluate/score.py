@@ -65,7 +65,7 @@ def score(
     from dragoman.text.corpora.languages import of_side
     from dragoman.text.corpora.lines import Line, read_lines
 
-    if source is None and (page is not None or comet is not None):
+    if source is None and any(one is not None for one in (page, comet, comet_python)):
         raise ConfigError("--page or --comet without the source text", hint="name its file with --source")
     names = [str(path) for path in references]
     keep_apart(page, [*names, hypotheses, source, *(against or ())])
