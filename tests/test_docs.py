@@ -87,7 +87,7 @@ def test_the_signatures_of_the_python_page_are_the_true_ones() -> None:
         for part in name.split("."):
             thing = getattr(thing, part)
         true = inspect.signature(thing)
-        unnamed = {"self", *({"observer", "stop", "profile"} if name == "train" else ())}
+        unnamed = {"self", *({"observer", "stop"} if name == "train" else ())}
         shown = [
             parameter.replace(annotation=inspect.Parameter.empty)
             for parameter in true.parameters.values()

@@ -14,7 +14,7 @@ from dragoman.base import machine
 from dragoman.base.errors import ConfigError
 from dragoman.bench import doctor
 from dragoman.bench.doctor import Finding, examine, to_table, to_text
-from dragoman.training import profile as peak
+from dragoman.training import rates
 from dragoman.training.step import precision
 
 
@@ -208,12 +208,12 @@ def test_speed(monkeypatch) -> None:
 
     speeds = {torch.float32: 200e9, torch.bfloat16: 900e9}
 
-    def rates(dtype, device, *, size, seconds):
+    def product_rates(dtype, device, *, size, seconds):
         assert (device, size) == ("cpu", 1024)
         return speeds[dtype]
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(peak, "product_rates", rates)
+    monkeypatch.setattr(rates, "product_rates", product_rates)
     speed = by_name(measure=True)["speed"]
     assert speed.value == "matrix products: fp32 200, bf16 900 GFLOP/s"
     assert speed.data == {"cpu_fp32": 200.0, "cpu_bf16": 900.0}

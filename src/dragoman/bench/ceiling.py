@@ -7,11 +7,12 @@ per second in float32 and in bfloat16, and with --int8 also in int8, if torch ha
 from __future__ import annotations
 
 import argparse
+import json
+import sys
 
 import torch
 
-from dragoman.bench.timing import answer
-from dragoman.training.profile import product_rates
+from dragoman.training.rates import product_rates
 
 
 def main() -> None:
@@ -28,7 +29,7 @@ def main() -> None:
         except RuntimeError:
             if dtype != torch.int8:  # of which torch does not have products everywhere
                 raise
-    answer(**rates)
+    sys.stdout.write(json.dumps(rates) + "\n")
 
 
 if __name__ == "__main__":

@@ -334,7 +334,7 @@ def _encoding() -> Finding:
 
 def _speed(torch: Any) -> Finding:
     """The rate of matrix products, which are most of the work."""
-    from dragoman.training.profile import product_rates
+    from dragoman.training.rates import product_rates
     from dragoman.training.step.precision import precision_for
 
     devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]

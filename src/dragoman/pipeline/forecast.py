@@ -173,6 +173,6 @@ def _rate() -> float:
     """Operations a second of large products in float32, on all cores."""
     import torch
 
-    from dragoman.training.profile import product_rates
+    from dragoman.training.rates import product_rates
 
     return product_rates(torch.float32, threads=usable_cores())

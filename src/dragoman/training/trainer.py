@@ -9,7 +9,6 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -33,7 +32,6 @@ from dragoman.training.events import Finished, Observer, Report, Stop, Validatio
 from dragoman.training.metrics import Metrics
 from dragoman.training.options import TrainingConfig
 from dragoman.training.processes.distributed import World
-from dragoman.training.profile import Profile
 from dragoman.training.step.update import Learner, Update
 from dragoman.training.validation import Examiner, Scored, Translate, perplexity
 
@@ -56,7 +54,6 @@ class Trainer:
     observer: Observer
     translate: Translate | None = None
     stop: Stop = lambda: 0
-    profile: Profile | None = None
     penalty: float = 0.0  # on the distance from the first weights, see `Anchor`
     progress: Progress = field(default_factory=Progress)
     _clock: float = field(default=0.0, init=False)  # up to when time is counted
@@ -133,8 +130,7 @@ class Trainer:
         while not self.done():
             for batches in self._epoch():
                 began = time.monotonic()
-                with nullcontext() if self.profile is None else self.profile.around():
-                    self._update(batches)
+                self._update(batches)
                 self.progress.totals.seconds += self._count_time() - began
                 if self.progress.step % self.config.log_every == 0:
                     self._report()

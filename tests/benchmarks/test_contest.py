@@ -6,18 +6,24 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+import training_speed
+from training import contenders, contest, workload
+from training.contenders import Conditions, Contender, Turn
 
 from dragoman.base import machine
 from dragoman.base.errors import ConfigError, TrainingError
-from dragoman.bench import contenders, contest, turns, workload
-from dragoman.bench.contenders import Conditions, Contender, Turn
-from dragoman.cli.bench import train
+from dragoman.bench import turns
 from dragoman.models.operations import training_step
 from dragoman.text import toy
+
+SCRIPT = training_speed
 
 ONE_SECOND = 'print(\'{"seconds": [1.0], "peak_memory": 7000000}\')'
 
@@ -26,7 +32,7 @@ ONE_SECOND = 'print(\'{"seconds": [1.0], "peak_memory": 7000000}\')'
 def conditions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Conditions:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     four = workload.make(toy.pairs(count=200), title="toy", batch_tokens=200, batches=4)
-    return Conditions(workload=four, preset="tiny", threads=1, steps=1, warm=1, peers=tmp_path)
+    return Conditions(workload=four, preset="tiny", threads=1, steps=1, warm=1)
 
 
 @pytest.fixture
@@ -115,10 +121,10 @@ def test_everybody_has_the_precision_of_the_processor(
     """Without native bf16 a tuned toolkit in bf16 would take a hundred times as long."""
     monkeypatch.setattr(contenders, "multiplies_bf16", lambda _: native)
     monkeypatch.setattr(contenders, "python_of", lambda _: tmp_path)
-    chosen = contenders.choose_contenders(["dragoman", "dragoman-fp32", "hf", "hf-tuned"], peers=tmp_path)
+    chosen = contenders.choose_contenders(["dragoman", "dragoman-fp32", "hf", "hf-tuned"])
 
     assert [one.precision for one in chosen] == [precision, "fp32", "fp32", precision]
-    everybody = [one.name for one in contenders.choose_contenders(None, peers=tmp_path)]
+    everybody = [one.name for one in contenders.choose_contenders(None)]
     assert (
         ("dragoman-fp32" in everybody) == ("hf-tuned" in everybody) == native
     )  # else as dragoman, as hf-onednn
@@ -184,10 +190,10 @@ def test_all_may_fail(conditions: Conditions, monkeypatch: pytest.MonkeyPatch, k
 @pytest.mark.thorough
 @pytest.mark.parametrize("processes", [1, 2])
 def test_ours_takes_a_turn(conditions: Conditions, processes: int) -> None:
-    """The real thing, in a process of its own and in two. It needs no folder of drivers."""
+    """The real thing, in a process of its own and in two."""
     ours = contender("dragoman", processes=processes)
 
-    measured = ours.turn(replace(conditions, threads=processes, warm=0, peers=None))
+    measured = ours.turn(replace(conditions, threads=processes, warm=0))
 
     assert measured.tokens_per_second > 1
     assert measured.parameters == 4 * (131_968 + 197_760) + workload.VOCAB * 128  # one embedding for all
@@ -198,15 +204,16 @@ def test_ours_takes_a_turn(conditions: Conditions, processes: int) -> None:
 
 def test_a_driver_takes_a_turn(conditions: Conditions, tmp_path: Path) -> None:
     """Seconds become tokens per second; memory is that of all processes."""
-    (tmp_path / "driver.py").write_text(f"print('a log')\n{ONE_SECOND}\nprint('the end')", encoding="utf-8")
+    driver = tmp_path / "driver.py"
+    driver.write_text(f"print('a log')\n{ONE_SECOND}\nprint('the end')", encoding="utf-8")
     tokens, operations = conditions.work()
 
-    measured = contender("it", file="driver.py").turn(conditions)
+    measured = contender("it", file=str(driver)).turn(conditions)
 
     assert measured.tokens_per_second == tokens
     assert measured.operations_per_second == operations
     assert measured.peak_memory == 7_000_000
-    assert "--steps=1" in contender("it", file="driver.py").command(conditions)
+    assert "--steps=1" in contender("it", file=str(driver)).command(conditions)
 
 
 @pytest.mark.thorough
@@ -230,27 +237,46 @@ def test_what_is_measured_on_a_gpu_sees_it(conditions: Conditions, monkeypatch: 
     ]  # fmt: skip
 
 
-@pytest.mark.thorough
-def test_a_missing_gpu_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    import torch
-
+def test_a_missing_gpu_is_an_error(script_: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ConfigError, match="finds no GPU"):
-        train(contenders=["dragoman"], device="cuda")
+
+    ended = script_("dragoman", "--device", "cuda")
+
+    assert (ended.code, "finds no GPU" in ended.err) == (2, True), ended.err
 
 
-@pytest.mark.thorough
-def test_a_busy_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_machine_is_refused(script_: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "busy_cores", lambda _: 0.7)
-    with pytest.raises(ConfigError, match=r"busy: other processes use 0\.7 cores"):
-        train(contenders=["dragoman"])
+
+    ended = script_("dragoman")
+
+    assert (ended.code, "busy: other processes use 0.7 cores" in ended.err) == (2, True), ended.err
+    assert "vast" in script_("dragoman", "--preset", "vast").err  # before any look at the machine
+
+
+def test_training_on_a_recipe_of_several_texts(script_: Callable[..., Any], tmp_path: Path) -> None:
+    """All of its text is read: here it is too little, and the message says how much there was."""
+    (tmp_path / "a.tsv").write_text("A dog.\tEin Hund.\n" * 3, encoding="utf-8")
+    (tmp_path / "b.en-de.tsv").write_text("A cat sleeps.\tEine Katze schläft.\n" * 4, encoding="utf-8")
+    recipe = tmp_path / "r.toml"
+    head = 'title = "mixed"\npreset = "tiny"\n'
+    texts = [
+        f'[[data.corpora]]\nname = "{name}"\ntrain = ["{file}"]\n'
+        for name, file in (("a", "a.tsv"), ("b", "b.en-de.tsv"))
+    ]
+    recipe.write_text(head + "".join(texts), encoding="utf-8")
+    words = "dragoman", "--busy", "--recipe", recipe, "--data", tmp_path
+
+    refused = script_(*words)
+
+    assert (refused.code, "mixed: 7 pairs fill" in refused.err) == (3, True), refused.err
+    recipe.write_text(head, encoding="utf-8")
+    assert "no training text" in script_(*words).err
 
 
 def test_a_failure_says_what_went_wrong(conditions: Conditions) -> None:
     with pytest.raises(TrainingError, match="it: .*no-such-file"):
         contender("it", file="no-such-file.py").turn(conditions)
-    with pytest.raises(ConfigError, match="it: its driver is not in the package"):
-        contender("it", file="driver.py").turn(replace(conditions, peers=None))
 
 
 def test_who_takes_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -258,7 +284,7 @@ def test_who_takes_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     monkeypatch.setattr(contenders, "multiplies_bf16", lambda _: True)
 
     def choose_contenders(*names: str, device: contenders.Device = "cpu") -> list[str]:
-        return [one.name for one in contenders.choose_contenders(names or None, device, peers=tmp_path)]
+        return [one.name for one in contenders.choose_contenders(names or None, device)]
 
     ours = ["dragoman", "dragoman-2", "dragoman-fp32", "dragoman-fp32-2"]
     assert choose_contenders() == ours  # no peer is installed
@@ -266,7 +292,7 @@ def test_who_takes_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
         choose_contenders("hff")
     with pytest.raises(ConfigError, match="hf is not installed") as caught:
         choose_contenders("hf")
-    assert "dragoman bench peers huggingface" in str(caught.value.hint)
+    assert "python benchmarks/peers/install.py huggingface" in str(caught.value.hint)
     contenders.python_of("huggingface").parent.mkdir(parents=True)
     contenders.python_of("huggingface").touch()
     assert choose_contenders("hf", "dragoman") == ["hf", "dragoman"]
@@ -275,20 +301,15 @@ def test_who_takes_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     with pytest.raises(ConfigError, match="joeynmt can be measured on a CPU only"):
         choose_contenders("joeynmt", device="cuda")
     assert "joeynmt" not in choose_contenders(device="cuda")
-    # Installed, but without their drivers.
-    assert [one.name for one in contenders.choose_contenders(None)] == ours
-    with pytest.raises(ConfigError, match="hf: its driver comes with the source checkout") as caught:
-        contenders.choose_contenders(["hf"])
-    assert "--peers" in str(caught.value.hint)
 
 
 @pytest.mark.thorough
 def test_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    words = ["bench", "train", "dragoman", "--preset", "tiny", "--steps", "1", "--warm", "0", "--rounds", "1",
+    words = ["dragoman", "--preset", "tiny", "--steps", "1", "--warm", "0", "--rounds", "1",
              "--batch-tokens", "300", "--threads", "1", "--busy", "--json"]  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-m", "dragoman", *words],
+        [sys.executable, training_speed.__file__, *words],
         capture_output=True, text=True, check=False, timeout=300, env=dict(os.environ),
     )  # fmt: skip
 

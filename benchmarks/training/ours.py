@@ -1,18 +1,23 @@
 """A measured process: the updates that `dragoman train` makes.
 
-Run as `python -m dragoman.bench.ours WORKLOAD --shape SIZES`. Under torchrun each process takes its share of
-the rows of every batch.
+Run as `python benchmarks/training/ours.py WORKLOAD --shape SIZES`. Under torchrun each process takes its
+share of the rows of every batch.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
 
-from dragoman.bench.timing import END, PAD, START, arguments, batches, time_steps
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from peers.timing import END, PAD, START, arguments, batches, time_steps
+
 from dragoman.models import loops as native
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig

@@ -1,5 +1,15 @@
 """Profile an update: the time of each part, and the least time it could take.
 
+    python benchmarks/update_profile.py -o FOLDER [--recipe FILE] [--preset NAME] [--data FOLDER]
+        [OPTION=VALUE ...]
+    torchrun --nproc-per-node 2 benchmarks/update_profile.py -o FOLDER [--recipe FILE] [OPTION=VALUE ...]
+
+Trains by the recipe in FOLDER, as `dragoman train` does, and stops when 15 updates are made. The last ten are
+profiled, in the first process.
+
+Prints a line for each part of an update, the slowest first: milliseconds, its share, calls, operations,
+bytes, and its floor. Below is the sum of the floors.
+
 The floor of a part is its operations / the machine's rate of matrix products, or its bytes / the machine's
 bandwidth, whichever is greater. Both rates are measured just before. Operations and bytes follow from the
 shapes that PyTorch's profiler records: every operand is read once, every result written once.
@@ -7,23 +17,32 @@ shapes that PyTorch's profiler records: every operand is read once, every result
 
 from __future__ import annotations
 
-import json
+import argparse
 import math
 import os
+import signal
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from unittest.mock import patch
 
 import torch
 
-from dragoman.base.files import write_whole
+from dragoman.base.errors import DragomanError, Interrupted
 from dragoman.base.tables import aligned
 from dragoman.models.operations import attention_products, product
+from dragoman.training.data.batches import Batch
+from dragoman.training.rates import product_rates, rate_of
+from dragoman.training.runs.run import train
+from dragoman.training.step.malloc import keep_few_products, keep_freed_memory
+from dragoman.training.trainer import Trainer
 
 WARM, UPDATES = 5, 10  # updates before the profile, and in it
+_COPIED = 2**24  # numbers of 4 bytes: 64 MiB, more than a cache holds
 
 _PRODUCTS = ("mm", "addmm", "bmm", "baddbmm")
 # An operation belongs to the first part with a word that occurs in its name.
@@ -70,13 +89,13 @@ class Machine:
 class Profile:
     """The profile of some updates of a run. Wrap every update in `around`."""
 
-    def __init__(self, file: Path, precision: str, device: torch.device, say: Callable[[str], None]) -> None:
-        self.file, self.device, self.say = file, device, say
+    def __init__(self, precision: str, device: torch.device) -> None:
+        self.device = device
         os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # otherwise Kineto writes into the display
         self.dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         self.done = 0
+        self.parts: list[WorkPart] = []  # when all updates are profiled
         self._profiler: Any = None
-        self._began = 0.0
 
     @contextmanager
     def around(self) -> Iterator[None]:
@@ -91,26 +110,11 @@ class Profile:
             self._began = time.perf_counter()
         yield
         self.done += 1
-        if self._profiler is not None and self.done == WARM + UPDATES:
-            wall = (time.perf_counter() - self._began) / UPDATES
+        if self.done == WARM + UPDATES:
+            self.seconds = (time.perf_counter() - self._began) / UPDATES
             self._profiler.__exit__(None, None, None)
-            parts = summarise(self._profiler.events(), UPDATES, wall, self.dtype.itemsize, self.machine)
-            self._profiler = None
-            table = {"seconds": wall, "machine": asdict(self.machine), "parts": [asdict(p) for p in parts]}
-            write_whole(self.file.with_suffix(".json"), json.dumps(table, indent=2) + "\n")
-            write_whole(self.file, to_text(parts, wall, self.machine) + "\n")
-            self.say(f"where the time of an update goes: {self.file}")
-
-    def end(self) -> None:
-        """Say so if there were too few updates for a profile."""
-        if self._profiler is not None:
-            self._profiler.__exit__(None, None, None)
-            self._profiler = None
-        if self.done < WARM + UPDATES:
-            self.say(
-                f"{self.file.name} is not written: it needs {WARM + UPDATES} updates of one command, "
-                f"and this one made {self.done}"
-            )
+            events = self._profiler.events()
+            self.parts = summarise(events, UPDATES, self.seconds, self.dtype.itemsize, self.machine)
 
 
 def measure(dtype: torch.dtype, device: torch.device) -> Machine:
@@ -119,6 +123,13 @@ def measure(dtype: torch.dtype, device: torch.device) -> Machine:
         operations_per_second=product_rates(dtype, device),
         bytes_per_second=copy_rates(device),
     )
+
+
+def copy_rates(device: torch.device | str = "cpu") -> float:
+    """The best rate of bytes per second of copying a large tensor: each of its bytes is read and written."""
+    device = torch.device(device)
+    x, y = (torch.empty(_COPIED, device=device) for _ in range(2))
+    return rate_of(lambda: y.copy_(x), 2.0 * x.nbytes, device, 0.2)
 
 
 def summarise(
@@ -204,72 +215,44 @@ def to_text(parts: Sequence[WorkPart], wall: float, machine: Machine) -> str:
     return "\n".join(lines)
 
 
-_LEAST = 3  # calls that are timed, however long they take
-_SMALL, _TRIAL = 256, 0.05  # rows of the first products, and the seconds to measure these
-_PATIENCE = 3  # times the seconds that a caller wants to spend
-_COPIED = 2**24  # numbers of 4 bytes: 64 MiB, more than a cache holds
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="of the run")
+    parser.add_argument("--recipe", type=Path, metavar="FILE")
+    parser.add_argument("--preset", metavar="NAME")
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="where the text of the recipe is")
+    parser.add_argument("options", nargs="*", metavar="OPTION=VALUE", help="options of the recipe")
+    options = parser.parse_args()
+    keep_freed_memory()
+    keep_few_products()
+    made: list[Profile] = []
+    update = Trainer._update
 
+    def profiled(trainer: Trainer, batches: list[Batch]) -> None:
+        if not trainer.world.leads:
+            return update(trainer, batches)
+        if not made:
+            made.append(Profile(trainer.learner.precision, trainer.world.device))
+        with made[0].around():
+            update(trainer, batches)
 
-def product_rates(
-    dtype: torch.dtype,
-    device: torch.device | str = "cpu",
-    *,
-    size: int | None = None,
-    threads: int | None = None,
-    seconds: float = 1.0,
-) -> float:
-    """The best rate of operations per second of (size x size) products in `dtype`, for about `seconds`.
-
-    `size` defaults to 2,048 on a CPU and 8,192 elsewhere, large enough to keep the device busy. Products are
-    smaller if those would take several times as long as `seconds`, as in bf16 on many processors. `threads`
-    defaults to the number that torch uses in this process. Raises RuntimeError if torch cannot multiply this
-    type.
-    """
-    device = torch.device(device)
-    most = size or (2048 if device.type == "cpu" else 8192)
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads or before)
     try:
-        number = min(most, _SMALL)
-        while number < most:
-            trial = _rates(_product(number, dtype, device), product(number, number, number), device, _TRIAL)
-            larger = min(2 * number, most)
-            if (1 + _LEAST) * product(larger, larger, larger) / trial > _PATIENCE * seconds:
-                break
-            number = larger
-        return _rates(_product(number, dtype, device), product(number, number, number), device, seconds)
-    finally:
-        torch.set_num_threads(before)
+        with patch.object(Trainer, "_update", profiled), suppress(Interrupted):
+            train(
+                output=options.output,
+                recipe=options.recipe,
+                preset=options.preset,
+                data_root=options.data,
+                overrides=options.options,
+                stop=lambda: signal.SIGTERM if made and made[0].parts else 0,
+            )
+    except DragomanError as error:
+        sys.exit(f"error: {error}\nhint: {error.hint}")
+    if made and made[0].parts:
+        print(to_text(made[0].parts, made[0].seconds, made[0].machine))
+    elif os.environ.get("RANK", "0") == "0":
+        sys.exit(f"error: the run ended before {WARM + UPDATES} updates\nhint: choose another folder")
 
 
-def _product(size: int, dtype: torch.dtype, device: torch.device) -> Callable[[], object]:
-    if dtype == torch.int8:
-        a, b = (torch.randint(-127, 128, (size, size), dtype=dtype, device=device) for _ in range(2))
-        return lambda: torch._int_mm(a, b)
-    a, b = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
-    return lambda: a @ b
-
-
-def copy_rates(device: torch.device | str = "cpu") -> float:
-    """The best rate of bytes per second of copying a large tensor: each of its bytes is read and written."""
-    device = torch.device(device)
-    x, y = (torch.empty(_COPIED, device=device) for _ in range(2))
-    return _rates(lambda: y.copy_(x), 2.0 * x.nbytes, device, 0.2)
-
-
-def _rates(work: Callable[[], object], amount: float, device: torch.device, seconds: float) -> float:
-    """The rate of the fastest call: other programs can only slow a call down."""
-    times: list[float] = []
-    with torch.inference_mode():
-        _timed(work, device)  # the first call chooses a kernel
-        while len(times) < _LEAST or sum(times) < seconds:
-            times.append(_timed(work, device))
-    return amount / min(times)
-
-
-def _timed(work: Callable[[], object], device: torch.device) -> float:
-    began = time.perf_counter()
-    work()
-    if device.type == "cuda":  # calls return before the GPU has finished
-        torch.cuda.synchronize(device)
-    return time.perf_counter() - began
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""The drivers of other toolkits: found in a checkout, pinned, apart from the package."""
+"""The drivers of other toolkits and their environments: pinned, apart from the package."""
 
 from __future__ import annotations
 
@@ -7,32 +7,23 @@ import json
 import os
 import subprocess
 import sys
-import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from peers import install
+from peers.install import DRIVERS, python_of
+from training import contenders
 
-import dragoman
 from dragoman.base.errors import ConfigError
-from dragoman.bench import contenders, peers
-from dragoman.cli.bench import peers as command
-from dragoman.cli.bench import train
 
-ROOT = Path(__file__).parents[2]
-DRIVERS = ROOT / "benchmarks" / "peers"
-
-
-def test_a_checkout_has_its_drivers_beside_its_source(tmp_path: Path) -> None:
-    assert peers.drivers(ROOT / "src") == DRIVERS
-    (tmp_path / "benchmarks" / "peers").mkdir(parents=True)
-    assert peers.drivers(tmp_path / "src") == tmp_path / "benchmarks" / "peers"
-    assert peers.drivers(tmp_path / "site-packages") is None
-    assert peers.drivers(tmp_path / "benchmarks" / "src") is None
+SCRIPT = install
 
 
 def test_every_environment_is_pinned() -> None:
     """Whatever a contender runs in can be installed, and torch is the one that is measured everywhere."""
-    requirements = peers.requirements(DRIVERS)
+    requirements = install.requirements()
     assert {one.environment for one in contenders.CONTENDERS} - {""} == set(requirements)
     for path in requirements.values():
         lines = path.read_text(encoding="utf-8").split()
@@ -51,7 +42,7 @@ def test_drivers_import_nothing_of_ours_but_the_clock() -> None:
         if isinstance(node, ast.ImportFrom | ast.Import) and "dragoman" in ast.unparse(node)
     }
 
-    assert importers == {"timing.py"}
+    assert importers == {"timing.py", "install.py"}
 
 
 def test_the_clock_needs_only_numpy() -> None:
@@ -90,16 +81,6 @@ report(options, [sys.executable, "-c", "print('oh dear')"], "([0-9]+) units/s", 
     assert done.stderr == "no speed in the log of numpy: oh dear\n"
 
 
-def test_no_driver_is_packaged() -> None:
-    """The wheel holds the package folder alone, and no file of the drivers is in that."""
-    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
-    package = Path(dragoman.__file__).parent
-    drivers = {path.name for path in DRIVERS.iterdir() if path.is_file()} - {"timing.py"}  # ours has one too
-
-    assert build["targets"]["wheel"]["packages"] == ["src/dragoman"]
-    assert not drivers & {path.name for path in (package / "bench").rglob("*")}
-
-
 def test_an_environment_that_cannot_be_made_does_not_exist(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -108,36 +89,28 @@ def test_an_environment_that_cannot_be_made_does_not_exist(
     def fail(command: list[str], **_: object) -> None:
         if "pip" in command:
             raise subprocess.CalledProcessError(1, command)
-        peers.python_of("huggingface").parent.mkdir(parents=True)
-        peers.python_of("huggingface").touch()
+        python_of("huggingface").parent.mkdir(parents=True)
+        python_of("huggingface").touch()
 
     monkeypatch.setattr(subprocess, "run", fail)
     with pytest.raises(ConfigError, match="huggingface cannot be installed"):
-        peers.install("huggingface", DRIVERS)
-    with pytest.raises(ConfigError, match="unknown environment hugo"):
-        peers.install("hugo", DRIVERS)
-    assert not peers.python_of("huggingface").exists()
+        install.install("huggingface")
+    assert not python_of("huggingface").exists()
 
 
 def test_they_are_listed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    script_: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    (tmp_path / "abacus.txt").write_text("beads==1.0\nwire==2\n", encoding="utf-8")
+    abacus = tmp_path / "abacus.txt"
+    abacus.write_text("beads==1.0\nwire==2\n", encoding="utf-8")
+    monkeypatch.setattr(install, "requirements", lambda: {"abacus": abacus})
 
-    command(peers=tmp_path)
-
-    assert capsys.readouterr().out.split() == ["abacus", "not", "installed", "beads==1.0,", "wire==2"]
+    assert script_().out.split() == ["abacus", "not", "installed", "beads==1.0,", "wire==2"]
 
 
-def test_without_a_checkout(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Nothing to install; training measures ours, and says in one line why it is alone."""
-    monkeypatch.setattr(peers, "drivers", lambda: None)
-    with pytest.raises(ConfigError, match="source checkout") as caught:
-        command()
-    assert "--peers" in str(caught.value.hint)
-    with pytest.raises(ConfigError, match="unknown preset|vast"):
-        train(preset="vast")  # it ends before any work
-    assert capsys.readouterr().err == peers.MISSING + "\n"
+def test_an_unknown_toolkit(script_: Callable[..., Any]) -> None:
+    ended = script_("hugo")
+
+    assert (ended.code, "error: unknown environment hugo" in ended.err) == (2, True)
+    assert "hint: choose among: eole, huggingface" in ended.err

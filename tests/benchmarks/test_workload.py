@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from training import workload
 
 from dragoman.base.errors import DataError
-from dragoman.bench import workload
 from dragoman.text import toy
 from dragoman.text.tokenizers.subwords import Subwords
 

@@ -18,10 +18,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+from peers.timing import END, PAD, START
 
 from dragoman.base.errors import DataError
 from dragoman.base.machine import cache_folder
-from dragoman.bench.timing import END, PAD, START
 from dragoman.text import toy
 from dragoman.text.tokenizers import subwords
 from dragoman.training.data.batches import collate, plan

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from pathlib import Path
 
 import pytest
 import torch
+import update_profile
+from update_profile import UPDATES, WARM, Machine, Profile, measure, part_of, summarise, to_text, work_of
 
-from dragoman.training.profile import UPDATES, WARM, Machine, Profile, measure, part_of, summarise, work_of
+from dragoman.text import toy
+from dragoman.training import rates
+from dragoman.training.runs.folder import RunFolder
 
 CPU = torch.device("cpu")
 
@@ -43,31 +47,28 @@ def test_every_operation_has_a_part(operation: str, part: str) -> None:
     assert part_of(operation) == part
 
 
-def test_a_profile_of_known_work(tmp_path: Path) -> None:
-    """Two products of a known size an update: their operations, a floor below the time, and a whole."""
+def test_a_profile_of_known_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two products of a known size an update: their operations, their floor, and a whole."""
+    machine = Machine(operations_per_second=1e9, bytes_per_second=1e9)
+    monkeypatch.setattr(update_profile, "measure", lambda *_: machine)
     a, b = torch.randn(256, 300), torch.randn(300, 200)
-    said: list[str] = []
-    profile = Profile(tmp_path / "profile.txt", "fp32", CPU, said.append)
+    profile = Profile("fp32", CPU)
 
     for update in range(WARM + UPDATES + 3):
-        assert (tmp_path / "profile.txt").exists() == (update >= WARM + UPDATES)
+        assert bool(profile.parts) == (update >= WARM + UPDATES)
         with profile.around():
             (a @ b).relu()
             a @ b
 
-    table = json.loads((tmp_path / "profile.json").read_text(encoding="utf-8"))
-    parts = {part["name"]: part for part in table["parts"]}
-    assert parts["products"]["operations"] == pytest.approx(2 * 2 * 256 * 300 * 200)
-    assert parts["products"]["calls"] == pytest.approx(2)
-    assert 0 < parts["products"]["floor"] < 3 * parts["products"]["seconds"]
-    assert parts["elementwise"]["bytes"] >= 4 * 2 * 256 * 200
-    assert sum(part["seconds"] for part in parts.values()) == pytest.approx(table["seconds"])
-    text = (tmp_path / "profile.txt").read_text(encoding="utf-8")
-    profile.end()
-    assert len(said) == 1
+    parts = {part.name: part for part in profile.parts}
+    assert parts["products"].operations == pytest.approx(2 * 2 * 256 * 300 * 200)
+    assert parts["products"].calls == pytest.approx(2)
+    assert parts["products"].floor == pytest.approx(2 * 2 * 256 * 300 * 200 / 1e9)
+    assert parts["elementwise"].bytes >= 4 * 2 * 256 * 200
+    assert sum(part.seconds for part in profile.parts) == pytest.approx(profile.seconds)
+    text = to_text(profile.parts, profile.seconds, machine)
     assert "products" in text
     assert "all floors together" in text
-    assert len(said) == 1
 
 
 def test_a_floor_is_the_greater_of_the_two() -> None:
@@ -94,16 +95,30 @@ def test_the_machine_is_measured() -> None:
     assert machine.bytes_per_second > 1e8
 
 
-@pytest.mark.parametrize("updates", [0, WARM + 2])
-def test_too_few_updates_for_a_profile_are_reported(tmp_path: Path, updates: int) -> None:
-    said: list[str] = []
-    profile = Profile(tmp_path / "profile.txt", "fp32", CPU, said.append)
-    for _ in range(updates):
-        with profile.around():
-            torch.zeros(2).relu()
-    profile.end()
+def test_a_copy_reads_and_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rates, "_timed", lambda *_: 0.5)
 
-    assert said == [
-        f"profile.txt is not written: it needs 15 updates of one command, and this one made {updates}"
-    ]
-    assert not (tmp_path / "profile.txt").exists()
+    assert update_profile.copy_rates() == 2 * 2**26 / 0.5
+
+
+@pytest.mark.thorough
+def test_the_script_profiles_a_run_and_stops_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run that ended before is an error, and so are wrong options."""
+    text = tmp_path / "text.en-de.tsv"
+    text.write_text("".join(f"{a}\t{b}\n" for a, b in toy.pairs(count=200)), encoding="utf-8")
+
+    def profile(*words: str) -> None:
+        flags = ["-o", str(tmp_path / "run"), "--preset", "tiny", "--data", str(tmp_path)]
+        options = [f'data.train=["{text.name}"]', "model.d_model=32", "training.batch_tokens=300", *words]
+        monkeypatch.setattr(sys, "argv", ["update_profile.py", *flags, *options])
+        update_profile.main()
+
+    with pytest.raises(SystemExit, match="error: .*max_update"):
+        profile("training.max_update=100")
+    profile("training.max_updates=100")
+    assert capsys.readouterr().out.startswith("one update: ")
+    assert RunFolder(tmp_path / "run").checkpoints.resumable
+    with pytest.raises(SystemExit, match="error: the run ended before 15 updates"):
+        profile("training.max_updates=16")

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from training.contenders import OURS, Conditions, Contender, Turn, variables_of
+
 from dragoman.base import machine
 from dragoman.base.tables import aligned, count
-from dragoman.bench.contenders import OURS, Conditions, Contender, Turn, variables_of
 from dragoman.bench.turns import MARK, NOTE, Standing, ceiling_of, megabytes, orders, spread
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from dragoman.training import profile as peak
+from dragoman.training import rates
 
 
 def take(monkeypatch: pytest.MonkeyPatch, *seconds: float) -> list[int]:
@@ -19,7 +19,7 @@ def take(monkeypatch: pytest.MonkeyPatch, *seconds: float) -> list[int]:
         threads.append(torch.get_num_threads())
         return next(times, seconds[-1])
 
-    monkeypatch.setattr(peak, "_timed", timed)
+    monkeypatch.setattr(rates, "_timed", timed)
     return threads
 
 
@@ -27,13 +27,13 @@ def test_a_product_is_two_operations_for_each_pair_of_numbers(monkeypatch: pytes
     """Products of 100 x 100; the first call is not timed."""
     take(monkeypatch, 9.0, 0.004, 0.001, 0.002)
 
-    assert peak.product_rates(torch.float32, size=100, seconds=0.005) == pytest.approx(2e9)
+    assert rates.product_rates(torch.float32, size=100, seconds=0.005) == pytest.approx(2e9)
 
 
 def test_a_slow_call_is_repeated_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = take(monkeypatch, 5.0)
 
-    assert peak.product_rates(torch.float32, size=10, seconds=0.1) == 2 * 10**3 / 5.0
+    assert rates.product_rates(torch.float32, size=10, seconds=0.1) == 2 * 10**3 / 5.0
     assert len(calls) == 1 + 3
 
 
@@ -48,10 +48,10 @@ def test_products_are_smaller_if_the_type_is_slow(
         sizes.append(len(work()))  # type: ignore[arg-type]
         return 2 * sizes[-1] ** 3 / rate
 
-    monkeypatch.setattr(peak, "_timed", timed)
+    monkeypatch.setattr(rates, "_timed", timed)
     monkeypatch.setattr(torch.Tensor, "__matmul__", lambda a, b: a)
 
-    assert peak.product_rates(torch.float32, seconds=1.0) == pytest.approx(rate)
+    assert rates.product_rates(torch.float32, seconds=1.0) == pytest.approx(rate)
     assert (max(sizes), sizes[-1]) == (size, size)
 
 
@@ -59,18 +59,12 @@ def test_threads_are_set_and_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     before = torch.get_num_threads()
     seen = take(monkeypatch, 1.0)
 
-    peak.product_rates(torch.float32, size=10, threads=before + 1)
+    rates.product_rates(torch.float32, size=10, threads=before + 1)
 
     assert set(seen) == {before + 1}
     assert torch.get_num_threads() == before
 
 
-def test_a_copy_reads_and_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    take(monkeypatch, 0.5)
-
-    assert peak.copy_rates() == 2 * 2**26 / 0.5
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_it_measures(dtype: torch.dtype) -> None:
-    assert 1e7 < peak.product_rates(dtype, size=128, seconds=0.01) < 1e14
+    assert 1e7 < rates.product_rates(dtype, size=128, seconds=0.01) < 1e14

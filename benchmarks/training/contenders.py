@@ -1,4 +1,4 @@
-"""The contenders of `dragoman bench train`: the command of each, and how to read its answer.
+"""The contenders of `training_speed.py`: the command of each, and how to read its answer.
 
 dragoman and the libraries time their own steps. A toolkit runs its own training command on the text of the
 workload, in its own batches of the same number of tokens. Its speed comes from its log. Its driver says which
@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from peers.install import DRIVERS, python_of
+from peers.timing import PAD
+from training.workload import Workload
 
 from dragoman.base.errors import ConfigError
-from dragoman.bench.peers import WHERE, python_of
-from dragoman.bench.timing import PAD
 from dragoman.bench.turns import Measured, answer_of
-from dragoman.bench.workload import Workload
 from dragoman.models.operations import training_step
 from dragoman.models.shapes import TransformerConfig
 from dragoman.training.runs.recipe import resolve
@@ -41,7 +41,6 @@ class Conditions:
     steps: int
     warm: int
     device: Device = "cpu"
-    peers: Path | None = None  # folder of the other toolkits' drivers
 
     @property
     def sizes(self) -> dict[str, Any]:
@@ -84,7 +83,7 @@ class Contender:
     name: str
     about: str
     precision: Literal["fp32", "bf16"]  # bf16 becomes fp32 on a device that does not multiply it natively
-    file: str = ""  # its driver, in the folder of the peers; ours if empty
+    file: str = ""  # its driver, among those of the peers; ours if empty
     environment: str = ""  # of the peers, in which the driver runs
     flags: tuple[str, ...] = ()
     processes: int = 1
@@ -113,14 +112,9 @@ class Contender:
         start = [python]
         if self.processes > 1:
             start += ["-m", "torch.distributed.run", f"--nproc-per-node={self.processes}"]
-        if not self.file:
-            start += ["-m", "dragoman.bench.ours"]
-        elif conditions.peers is None:
-            raise ConfigError(f"{self.name}: its driver is not in the package", hint=WHERE)
-        else:
-            start.append(str(conditions.peers / self.file))
+        driver = DRIVERS / self.file if self.file else Path(__file__).with_name("ours.py")
         return [
-            *start, str(conditions.workload.folder), "--shape", json.dumps(conditions.sizes),
+            *start, str(driver), str(conditions.workload.folder), "--shape", json.dumps(conditions.sizes),
             f"--threads={conditions.threads // self.processes}", f"--steps={conditions.steps}",
             f"--warm={conditions.warm}", f"--precision={self.precision}", f"--device={conditions.device}",
             *self.flags,
@@ -158,10 +152,8 @@ CONTENDERS = [
 ]  # fmt: skip
 
 
-def choose_contenders(
-    names: Sequence[str] | None, device: Device = "cpu", *, peers: Path | None = None
-) -> list[Contender]:
-    """The contenders of these names; by default ours and the installed peers, if `peers` has their drivers.
+def choose_contenders(names: Sequence[str] | None, device: Device = "cpu") -> list[Contender]:
+    """The contenders of these names; by default ours and the installed peers.
 
     Without native bf16 some names mean the same. By default the first of them is measured.
 
@@ -176,8 +168,7 @@ def choose_contenders(
         return [
             one
             for one in able
-            if one in different
-            and (not one.environment or (peers is not None and python_of(one.environment).exists()))
+            if one in different and (not one.environment or python_of(one.environment).exists())
         ]
     for name in names:
         if name not in known:
@@ -186,11 +177,10 @@ def choose_contenders(
             choices = ", ".join(one.name for one in able)
             raise ConfigError(f"{name} can be measured on a CPU only", hint=f"on a GPU: {choices}")
         environment = known[name].environment
-        if environment and peers is None:
-            raise ConfigError(f"{name}: its driver comes with the source checkout", hint=WHERE)
         if environment and not python_of(environment).exists():
             raise ConfigError(
-                f"{name} is not installed", hint=f"install it first: dragoman bench peers {environment}"
+                f"{name} is not installed",
+                hint=f"install it first: python benchmarks/peers/install.py {environment}",
             )
     return [known[name] for name in names]
 
