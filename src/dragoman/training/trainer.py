@@ -58,7 +58,7 @@ class Trainer:
     _clock: float = field(default=0.0, init=False)  # up to when time is counted
 
     def __post_init__(self) -> None:
-        self.config.check_validated(loss=bool(self.valid), bleu=self.translate is not None)
+        self.config.check_validated(loss=bool(self.valid), translated=self.translate is not None)
         self.learner = Learner(self.model, self.config, self.world)
         self.examiner = Examiner(learner=self.learner, valid=self.valid, translate=self.translate)
         self.saver = Saver(checkpoints=self.checkpoints, learner=self.learner)

@@ -73,7 +73,7 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
         folder.lock_if_ours()
         texts = open_texts(request, say)
         validated = bool(texts.validation)
-        texts.recipe.training.check_validated(loss=validated, bleu=validated)
+        texts.recipe.training.check_validated(loss=validated, translated=validated)
         if texts.teachers is not None:
             texts.teachers.check_same(folder)
         if marked := marks_of_subwords(texts.training):
