@@ -28,6 +28,7 @@ from typing import Any, Literal
 from unittest.mock import patch
 
 import torch
+from measuring.turns import MARK, NOTE, OtherWork, answer_of, disturbed, megabytes, orders, spread
 from peers.timing import answer
 from torch import Tensor, nn
 from training import workload
@@ -36,7 +37,6 @@ from training.ours import collated, learner
 
 from dragoman.base import machine
 from dragoman.base.tables import aligned, count
-from dragoman.bench.turns import MARK, NOTE, OtherWork, answer_of, disturbed, megabytes, orders, spread
 from dragoman.models import loops as native
 from dragoman.training.data.batches import Batch
 from dragoman.training.processes.distributed import World

@@ -17,13 +17,13 @@ import argparse
 import statistics
 
 from complexity import exponent
+from measuring.turns import MARK, NOTE, OtherWork, megabytes, orders, spread
 from training import workload
 from training.contenders import Conditions, choose_contenders
 from training.contest import TrainingStanding
 
 from dragoman.base import machine
 from dragoman.base.tables import aligned, count
-from dragoman.bench.turns import MARK, NOTE, OtherWork, megabytes, orders, spread
 
 SMALLEST, WARM = 100, 2  # tokens of the smallest batch; steps before the clock runs
 

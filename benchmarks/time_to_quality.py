@@ -26,6 +26,7 @@ from typing import Annotated, Any
 
 import torch
 import typer
+from measuring.turns import MARK, NOTE, OtherWork, disturbed
 from peers.install import DRIVERS, python_of
 from training.contenders import OURS
 from training_speed import Busy, check_quiet
@@ -34,7 +35,6 @@ from dragoman.base import config, machine
 from dragoman.base.errors import ConfigError, DataError, TrainingError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned, count
-from dragoman.bench.turns import MARK, NOTE, OtherWork, disturbed
 from dragoman.cli.options import Commands, Data, Json, Quiet
 from dragoman.cli.outcome import run, tell
 from dragoman.models.shapes import TransformerConfig

@@ -50,7 +50,6 @@ FLOORS = {
     "bulk": 9,
     "data": 9,
     "serving": 9,
-    "bench": 10,
     "course": 10,
     "pipeline": 1,
     "pipeline.forecast": 10,

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from measuring.turns import Measured, answer_of
 from peers.install import DRIVERS, python_of
 from peers.timing import PAD
 from training.workload import Workload
 
 from dragoman.base.errors import ConfigError
-from dragoman.bench.turns import Measured, answer_of
 from dragoman.models.operations import training_step
 from dragoman.models.shapes import TransformerConfig
 from dragoman.training.runs.recipe import resolve

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from measuring.turns import MARK, NOTE, Standing, ceiling_of, megabytes, orders, spread
 from training.contenders import OURS, Conditions, Contender, Turn, variables_of
 
 from dragoman.base import machine
 from dragoman.base.tables import aligned, count
-from dragoman.bench.turns import MARK, NOTE, Standing, ceiling_of, megabytes, orders, spread
 
 
 @dataclass(kw_only=True)

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import torch
 import training_speed
+from measuring import turns
 from training import contenders, contest, workload
 from training.contenders import Conditions, Contender, Turn
 
 from dragoman.base import machine
 from dragoman.base.errors import ConfigError, TrainingError
-from dragoman.bench import turns
 from dragoman.models.operations import training_step
 from dragoman.text import toy
 

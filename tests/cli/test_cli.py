@@ -956,7 +956,7 @@ def test_an_interrupt_that_a_library_turned_into_an_error_is_one(dragoman_, mode
 
 
 def test_doctor(dragoman_, monkeypatch):
-    from dragoman.bench import doctor
+    from dragoman.cli import doctor
 
     monkeypatch.setattr(doctor, "_speed", lambda torch: doctor.Finding(name="speed", value="fast"))
     monkeypatch.setattr(doctor.machine, "busy_cores", lambda: 0.0)

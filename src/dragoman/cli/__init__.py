@@ -56,10 +56,10 @@ COMMANDS = {
     "import": _Command("model.interop", "import_model", "Import a model of Hugging Face, Marian or Firefox."),
     "export": _Command("model.interop", "export_model", "Export a model to another program, or to a page."),
     "config": _Command("train.config", "config", "Print the options of a recipe with their descriptions."),
-    "doctor": _Command("bench", "doctor", "Check this machine and suggest changes."),
+    "doctor": _Command("doctor", "doctor", "Check this machine and suggest changes."),
     "memory": _Command("model.memory", "memory", "Keep translations, find them again, and exchange them."),
     "model": _Command("model.model", "model", "Look into model folders; check, average and compare them."),
-    "bench": _Command("bench", "bench", "Measure speed on this machine."),
+    "bench": _Command("bench", "bench", ""),  # without help: only old command lines have it
 }
 
 
@@ -80,7 +80,7 @@ class _Program(TyperGroup):
     """The commands, each built when it is called: to build all takes ten times as long."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
+        return [name for name, command in COMMANDS.items() if command.help]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in COMMANDS and self.commands.get(cmd_name) is None:
@@ -94,7 +94,7 @@ class _Program(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, command.help) for name, command in COMMANDS.items()])
+            formatter.write_dl([(name, COMMANDS[name].help) for name in self.list_commands(ctx)])
 
 
 def _built(name: str) -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from decoding.contenders import Kind
+from decoding.contest import MOST_DIFFERENT, DecodingContest, DecodingResult, printed
+from measuring.turns import MARK, NOTE, megabytes, spread
+
 from dragoman.base.tables import aligned, count
-from dragoman.bench.decoding.contenders import Kind
-from dragoman.bench.decoding.contest import MOST_DIFFERENT, DecodingContest, DecodingResult, printed
-from dragoman.bench.turns import MARK, NOTE, megabytes, spread
 
 _PEER = "ctranslate2"
 _RATES = ("throughput", "file")  # measurements in sentences a second, of which more is better

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from decoding import contest, report
+from decoding.contenders import DecodingConditions, DecodingTurn, TranslationContender
+from decoding.material import Material
+from decoding.measured import Job
+from measuring import turns
 
 from dragoman.base.errors import TrainingError
-from dragoman.bench import turns
-from dragoman.bench.decoding import contest, report
-from dragoman.bench.decoding.contenders import DecodingConditions, DecodingTurn, TranslationContender
-from dragoman.bench.decoding.material import Material
-from dragoman.bench.decoding.measured import Job
 from dragoman.models.operations import translation
 from dragoman.models.shapes import TransformerConfig
 

@@ -1,4 +1,4 @@
-"""The measured processes: `python -m dragoman.bench.decoding.programs PROGRAM JOB`.
+"""The measured processes: `python benchmarks/decoding/programs.py PROGRAM JOB`.
 
 A program is imported by its class alone: two OpenMP runtimes in one process wait for the same cores.
 """
@@ -16,7 +16,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragoman.bench.decoding.measured import Job, TimedProgram, measure_program
+sys.path.append(str(Path(__file__).parents[1]))
+
+from decoding.measured import Job, TimedProgram, measure_program
+
 from dragoman.version import __version__
 
 if TYPE_CHECKING:
@@ -229,8 +232,8 @@ class TimedFxtranslate:
 
     def __init__(self, job: Job) -> None:
         import fxtranslate
+        from decoding.material import LINES
 
-        from dragoman.bench.decoding.material import LINES
         from dragoman.interop.marian import files
         from dragoman.text.tokenizers.tokenizer import Tokenizer
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from decoding.contenders import DecodingConditions, DecodingTurn, Kind, TranslationContender
+from decoding.measured import Measure, Settings
+from measuring.turns import Standing, ceiling_of, disturbed, orders
+
 from dragoman.base import machine
-from dragoman.bench.decoding.contenders import DecodingConditions, DecodingTurn, Kind, TranslationContender
-from dragoman.bench.decoding.measured import Measure, Settings
-from dragoman.bench.turns import Standing, ceiling_of, disturbed, orders
 
 SEARCHED = 1000  # sentences that each setting translates in the search for the best
 MOST_DIFFERENT = 0.02  # share of translations that may differ in float32: ties, decided by rounding

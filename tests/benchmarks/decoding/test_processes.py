@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import translation_speed
+from decoding import material
+from decoding.contenders import CONTENDERS, DecodingConditions, choose_translators
 from tests.interop.memorised import SOURCES, random_bundle, tokenizer
 
 from dragoman.base.errors import TrainingError
-from dragoman.bench.decoding import material
-from dragoman.bench.decoding.contenders import CONTENDERS, DecodingConditions, choose_translators
 from dragoman.models.search.engine import PyTorchEngine
 from dragoman.translation.search.engine import Request
 from dragoman.translation.search.options import Beam
@@ -73,7 +74,7 @@ def test_a_process_that_fails_says_why(conditions: DecodingConditions) -> None:
 
 
 def start(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dragoman.bench.decoding.start", *words]
+    command = [sys.executable, str(Path(material.__file__).with_name("start.py")), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -112,7 +113,7 @@ def test_the_real_thing(own: bool, beam: int, tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("\n".join(SOURCES) + "\n", encoding="utf-8")
     command = [
-        *(sys.executable, "-m", "dragoman", "bench", "translate", "--text", str(text), f"--beam={beam}"),
+        *(sys.executable, translation_speed.__file__, "--text", str(text), f"--beam={beam}"),
         *(["--model", str(tmp_path / "model")] if own else ["--preset", "tiny"]),
         *("--lines", "12", "--rounds", "1", "--busy", "--json", "--threads", "1"),
     ]

@@ -7,10 +7,10 @@ import sys
 import time
 
 import pytest
+from measuring import turns
+from measuring.turns import OtherWork, answer_of, disturbed, megabytes, orders, spread
 
 from dragoman.base.errors import TrainingError
-from dragoman.bench import turns
-from dragoman.bench.turns import OtherWork, answer_of, disturbed, megabytes, orders, spread
 
 
 def python(code: str) -> list[str]:

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from decoding.measured import SENTENCES
+
 from dragoman.base.errors import DataError, DragomanError
-from dragoman.bench.decoding.measured import SENTENCES
 from dragoman.models.operations import translation
 from dragoman.models.shapes import Architecture, SSRUConfig, TransformerConfig, TransformerOptions
 from dragoman.text import toy

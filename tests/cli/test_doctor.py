@@ -12,8 +12,8 @@ import pytest
 
 from dragoman.base import machine
 from dragoman.base.errors import ConfigError
-from dragoman.bench import doctor
-from dragoman.bench.doctor import Finding, examine, to_table, to_text
+from dragoman.cli import doctor
+from dragoman.cli.doctor import Finding, examine, to_table, to_text
 from dragoman.training import rates
 from dragoman.training.step import precision
 
@@ -238,7 +238,7 @@ def test_the_features_of_arm(monkeypatch) -> None:
 
 @pytest.mark.thorough
 def test_importing_it_imports_no_torch() -> None:
-    code = "import sys, dragoman.bench.doctor; sys.exit('torch' in sys.modules)"
+    code = "import sys, dragoman.cli.doctor; sys.exit('torch' in sys.modules)"
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONSTARTUP"}
     assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
 

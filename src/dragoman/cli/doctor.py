@@ -1,4 +1,4 @@
-"""Findings of `dragoman doctor`: whether this machine can train and translate, how fast, and advice."""
+"""`dragoman doctor`: whether this machine can train and translate, how fast, and advice."""
 
 from __future__ import annotations
 
@@ -16,16 +16,35 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import typer
+
 from dragoman.base import machine
 from dragoman.base.errors import ConfigError
 from dragoman.base.machine import has_pytorch
 from dragoman.base.tables import count
+from dragoman.cli.options import Json
+from dragoman.cli.outcome import to_json
 from dragoman.version import __version__
 
 Status = Literal["fine", "note", "warning", "problem"]
 _MARKS = {"fine": " ", "note": "·", "warning": "!", "problem": "✗"}
 _LIBRARIES = ("torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "rich", "typer")
 _GIGA = 1e9
+
+
+def doctor(as_json: Json = False) -> None:
+    """Check this machine: Python, native engine, torch, cores, bf16, memory and GPU. Suggest changes.
+
+    Exits with 1 if a problem stops dragoman from working.
+
+    \b
+      dragoman doctor
+      dragoman doctor --json
+    """
+    findings = examine()
+    print(to_json(to_table(findings)) if as_json else to_text(findings))
+    if any(finding.status == "problem" for finding in findings):
+        raise typer.Exit(1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -342,7 +361,7 @@ def _speed(torch: Any) -> Finding:
     shown: list[str] = []
     for device in devices:
         for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
-            size = 1024 if device == "cpu" else None  # smaller than the bench's, so that it is quick
+            size = 1024 if device == "cpu" else None  # smaller than a benchmark's, so that it is quick
             speed = product_rates(dtype, device, size=size, seconds=0.3) / _GIGA
             data[f"{device}_{name}"] = speed
             shown.append(f"{name} {speed:,.0f}" if device == "cpu" else f"GPU {name} {speed:,.0f}")

@@ -1,6 +1,6 @@
 """A measured process: run a command with lines as its input, and answer with its time and peak memory.
 
-    python -m dragoman.bench.decoding.start [--first-line] LINES COMMAND ...
+    python benchmarks/decoding/start.py [--first-line] LINES COMMAND ...
 
 It is small. The system counts the memory of the process that starts another as the other's, until the new
 program is loaded, so a large process cannot measure a small one.

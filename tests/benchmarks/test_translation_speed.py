@@ -1,4 +1,4 @@
-"""`dragoman bench translate` on the command line."""
+"""`translation_speed.py` on the command line."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 import typer
+from decoding import contest
+from decoding.contenders import DecodingConditions, DecodingTurn, TranslationContender
 from tests.interop.memorised import SOURCES, random_bundle, tokenizer
+from translation_speed import translation_speed
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.bench.decoding import contest
-from dragoman.bench.decoding.contenders import DecodingConditions, DecodingTurn, TranslationContender
-from dragoman.cli.bench import bench_translate
 from dragoman.models.folder.bundle import save
 
 
@@ -45,7 +45,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def test_the_defaults(model: str, asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    bench_translate(["dragoman"], model=model, quiet=True)
+    translation_speed(["dragoman"], model=model, quiet=True)
 
     assert (asked["beams"], asked["rounds"]) == ([1, 4], 5)
     assert asked["kinds"] == ["throughput", "latency", "start", "file"]
@@ -60,7 +60,7 @@ def test_options(
 ) -> None:
     text = tmp_path / "text"
     text.write_text("\n".join(SOURCES), encoding="utf-8")
-    bench_translate(
+    translation_speed(
         ["ctranslate2", "dragoman"], model=model, text=text, lines=20, beam=[5, 2, 5], only=["latency"],
         rounds=2, threads=3, busy=True, as_json=True, quiet=True,
     )  # fmt: skip
@@ -77,7 +77,7 @@ def test_disagreement_is_a_failure(
 ) -> None:
     asked["different"] = 1
     with pytest.raises(typer.Exit):
-        bench_translate(["dragoman"], model=model, lines=10, quiet=True)
+        translation_speed(["dragoman"], model=model, lines=10, quiet=True)
     assert "DISAGREES: dragoman" in capsys.readouterr().out
 
 
@@ -89,7 +89,7 @@ def test_mistakes_end_before_any_work(model: str, asked: dict[str, Any], tmp_pat
         ({"model": model, "preset": "tiny"}, "--model together with --preset"),
     ):
         with pytest.raises(ConfigError, match=message):
-            bench_translate(**options, quiet=True)  # type: ignore[arg-type]
+            translation_speed(**options, quiet=True)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="nowhere"):
-        bench_translate(["dragoman"], text=tmp_path / "nowhere", quiet=True)
+        translation_speed(["dragoman"], text=tmp_path / "nowhere", quiet=True)
     assert "conditions" not in asked

@@ -1,4 +1,4 @@
-"""The contenders of `dragoman bench translate`: the processes of each, and the settings to choose among."""
+"""The contenders of `translation_speed.py`: the processes of each, and the settings to choose among."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from dragoman.base.errors import ConfigError
-from dragoman.bench.decoding.material import (
+from decoding.material import (
     EMBEDDED,
     LINES,
     OURS,
@@ -23,8 +22,10 @@ from dragoman.bench.decoding.material import (
     random_bundle,
     varied,
 )
-from dragoman.bench.decoding.measured import Job, Measure, Settings
-from dragoman.bench.turns import Measured, answer_of
+from decoding.measured import Job, Measure, Settings
+from measuring.turns import Measured, answer_of
+
+from dragoman.base.errors import ConfigError
 from dragoman.interop.formats import FORMATS, ExportFormat
 from dragoman.text.corpora.lines import read_lines
 
@@ -32,7 +33,8 @@ Kind = Literal["throughput", "latency", "start", "file"]
 ProgramName = Literal["ours", "ctranslate2", "huggingface", "marian", "fxtranslate"]
 Type = Literal["float32", "bfloat16", "int8"]
 Stage = list[Settings]
-_SCRIPT = Path(__file__).parent / "script.py"
+_HERE = Path(__file__).parent
+_PYTHON = (sys.executable, "-P")  # -P: no file beside a program hides a library
 _PATIENCE = 24 * 3600.0  # seconds for a turn: the slowest program needs hours for 100,000 lines
 
 
@@ -152,7 +154,7 @@ class TranslationContender:
 
     def run(self, job: Job, threads: int) -> DecodingTurn:
         """Do a job in a separate process. Raises TrainingError if that fails."""
-        command = [sys.executable, "-m", "dragoman.bench.decoding.programs", self.program, job.to_json()]
+        command = [*_PYTHON, str(_HERE / "programs.py"), self.program, job.to_json()]
         facts = answer_of(command, self._variables(threads), name=self.name, timeout=_PATIENCE)
         seconds = facts["seconds"]
         value, each = statistics.median(seconds), 1 if job.measure == "latency" else job.lines
@@ -176,7 +178,7 @@ class TranslationContender:
 
     def _timed(self, command: list[str], conditions: DecodingConditions, *flags: str) -> dict[str, Any]:
         lines = str(conditions.material.folder / LINES)
-        start = [sys.executable, "-m", "dragoman.bench.decoding.start", *flags, lines, *command]
+        start = [*_PYTHON, str(_HERE / "start.py"), *flags, lines, *command]
         return answer_of(start, self._variables(conditions.threads), name=self.name, timeout=_PATIENCE)
 
     def _script(self, conditions: DecodingConditions, beam: int) -> list[str]:
@@ -192,9 +194,8 @@ class TranslationContender:
                 *([f"--min-length={material.limit}"] if material.forced else []),
             ]
         least = material.limit if material.forced else 0
-        # -P: the script's folder has files named like ours.
         numbers = map(str, (beam, least, material.limit, conditions.threads))
-        return [sys.executable, "-P", str(_SCRIPT), self.program, model, self.dtype, *numbers]
+        return [*_PYTHON, str(_HERE / "script.py"), self.program, model, self.dtype, *numbers]
 
     def _variables(self, threads: int) -> dict[str, str]:
         # An installed program has its bytecode: without it, ours would be compiled in every turn.

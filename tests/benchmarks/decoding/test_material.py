@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from decoding import material
+from decoding.contenders import choose_translators, prepared
 from tests.interop.memorised import SOURCES, random_bundle, tokenizer
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.bench.decoding import material
-from dragoman.bench.decoding.contenders import choose_translators, prepared
 from dragoman.models.operations import translation
 from dragoman.models.shapes import ConvolutionalConfig
 

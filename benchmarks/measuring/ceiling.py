@@ -1,7 +1,8 @@
 """A measured process: the machine's best rate of large matrix products.
 
-Run as `python -m dragoman.bench.ceiling [--threads N] [--device cpu|cuda] [--int8]`. Answers with operations
-per second in float32 and in bfloat16, and with --int8 also in int8, if torch has such products here.
+Run as `python benchmarks/measuring/ceiling.py [--threads N] [--device cpu|cuda] [--int8]`. Answers with
+operations per second in float32 and in bfloat16, and with --int8 also in int8, if torch has such products
+here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who takes part in `dragoman bench translate`, with which settings and commands."""
+"""Who takes part in `translation_speed.py`, with which settings and commands."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from dragoman.base.errors import ConfigError
-from dragoman.bench.decoding import contenders
-from dragoman.bench.decoding.contenders import (
+from decoding import contenders
+from decoding.contenders import (
     CONTENDERS,
     DecodingConditions,
     choose_kinds,
     choose_translators,
 )
-from dragoman.bench.decoding.material import Material
-from dragoman.bench.decoding.measured import Job
-from dragoman.bench.decoding.programs import PROGRAMS
+from decoding.material import Material
+from decoding.measured import Job
+from decoding.programs import PROGRAMS
+
+from dragoman.base.errors import ConfigError
 from dragoman.interop import formats
 from dragoman.models.shapes import TransformerConfig
 
@@ -108,7 +108,7 @@ def test_quantile() -> None:
 def test_a_clean_process_imports_little() -> None:
     """CTranslate2's process has no torch; what all share has nothing but the standard library."""
     code = (
-        "import sys, dragoman.bench.decoding.programs;"
+        f"import sys; sys.path.append({str(PACKAGE.parent)!r}); import decoding.programs;"
         "print({name.partition('.')[0] for name, module in sys.modules.items() if module})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
