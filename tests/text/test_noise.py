@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.text.noise import BLANK, BLANKED, DROPPED, FARTHEST, noised
+from dragoman.text.noise import BLANK, BLANKED, DROPPED, FARTHEST, scrambled
 
 WORDS = [f"w{number}" for number in range(40)]
 TEXT = " ".join(WORDS)
-MANY = [noised(TEXT, f"1 {number} 0").split(" ") for number in range(500)]
+MANY = [scrambled(TEXT, f"1 {number} 0").split(" ") for number in range(500)]
 
 
 def bounds(share: float, trials: int) -> float:
@@ -40,7 +40,7 @@ def test_the_share_of_words_that_are_blank() -> None:
 def test_no_word_moves_farther_than_three_places() -> None:
     moves: Counter[int] = Counter()
     for number in range(300):
-        line = noised(TEXT, f"{number}", dropped=0.0, blanked=0.0).split(" ")
+        line = scrambled(TEXT, f"{number}", dropped=0.0, blanked=0.0).split(" ")
         assert sorted(line) == sorted(WORDS)
         moves.update(place - int(word[1:]) for place, word in enumerate(line))
 
@@ -49,10 +49,10 @@ def test_no_word_moves_farther_than_three_places() -> None:
 
 
 def test_where_everything_may_move_farther() -> None:
-    line = noised(TEXT, "1", dropped=0.0, blanked=0.0, farthest=20).split(" ")
+    line = scrambled(TEXT, "1", dropped=0.0, blanked=0.0, farthest=20).split(" ")
 
     assert max(abs(place - int(word[1:])) for place, word in enumerate(line)) > 3
-    assert noised(TEXT, "1", dropped=0.0, blanked=0.0, farthest=0) == TEXT
+    assert scrambled(TEXT, "1", dropped=0.0, blanked=0.0, farthest=0) == TEXT
 
 
 def test_each_word_has_the_same_chance() -> None:
@@ -63,25 +63,25 @@ def test_each_word_has_the_same_chance() -> None:
 
 
 def test_noise_is_a_function_of_its_key() -> None:
-    assert noised(TEXT, "1 2 3") == noised(TEXT, "1 2 3")
-    assert len({noised(TEXT, f"{seed} {number}") for seed in (1, 2) for number in (1, 2)}) == 4
+    assert scrambled(TEXT, "1 2 3") == scrambled(TEXT, "1 2 3")
+    assert len({scrambled(TEXT, f"{seed} {number}") for seed in (1, 2) for number in (1, 2)}) == 4
 
 
 @given(st.text(max_size=60), st.integers(0, 3))
 def test_any_text_keeps_a_word(text: str, seed: int) -> None:
-    once = noised(text, f"{seed}", dropped=0.9)
+    once = scrambled(text, f"{seed}", dropped=0.9)
 
     assert bool(once.strip()) == bool(text.strip())
     assert "\n" not in once
     assert (
-        noised(text, "1", dropped=0.0, blanked=0.0, farthest=0).split() == text.split() or not text.isascii()
+        scrambled(text, "1", dropped=0.0, blanked=0.0, farthest=0).split() == text.split() or not text.isascii()
     )
 
 
 def test_characters_are_the_words_of_scripts_without_spaces() -> None:
     text = "狗在温暖的房子里睡觉"
-    assert noised(text, "1", dropped=0.0, blanked=0.0, farthest=0) == text
-    assert sorted(noised(text, "1", dropped=0.0, blanked=0.0)) == sorted(text)
-    assert noised(text, "1", dropped=0.0, blanked=0.0) != text
-    assert set(noised(text, "2", dropped=0.0, blanked=1.0)) == {BLANK}
-    assert noised("a 狗 b", "1", dropped=0.0, blanked=0.0, farthest=0) == "a狗b"
+    assert scrambled(text, "1", dropped=0.0, blanked=0.0, farthest=0) == text
+    assert sorted(scrambled(text, "1", dropped=0.0, blanked=0.0)) == sorted(text)
+    assert scrambled(text, "1", dropped=0.0, blanked=0.0) != text
+    assert set(scrambled(text, "2", dropped=0.0, blanked=1.0)) == {BLANK}
+    assert scrambled("a 狗 b", "1", dropped=0.0, blanked=0.0, farthest=0) == "a狗b"
