@@ -100,6 +100,9 @@ def evaluate(
         bool,
         Flag("Also measure whether the text has one form of address, and one translation for each term."),
     ] = False,
+    noisy: Annotated[
+        bool, Flag("Also translate the text with each kind of noise of data.noise, and show what it costs.")
+    ] = False,
     contrast: Annotated[
         Path | None,
         Flag(
@@ -133,6 +136,7 @@ def evaluate(
     from dragoman.evaluation.consistency import consistency as measured_consistency
     from dragoman.evaluation.consistency import to_text as consistency_text
     from dragoman.evaluation.evaluate import evaluate as evaluated
+    from dragoman.evaluation.noisy import measure_noise, noise_text
     from dragoman.text.corpora.context import with_context
     from dragoman.text.corpora.corpus import open_corpus
     from dragoman.text.corpora.lines import read_lines
@@ -147,7 +151,7 @@ def evaluate(
     if documents is not None and contrast is None:
         raise ConfigError("--documents without --contrast", hint="add --contrast")
     flags = {"--against": against, "--output": output, "--risk": risk}
-    flags |= {"--in-context": in_context, "--consistency": consistency}
+    flags |= {"--in-context": in_context, "--consistency": consistency, "--noisy": noisy}
 
     def check_unused(what: str, hint: str) -> None:
         if used := [flag for flag, given in flags.items() if given]:
@@ -220,6 +224,10 @@ def evaluate(
             rival = guides.guide(Translator.load(against, dtype=each), decoding.to)
             own = contexts if "context" in rival.reads else None
             other = translated(rival, f"translating with {against}", own).hypotheses
+        noise = None
+        if noisy:
+            with waiting("translating with noise", shown=world.leads and not quiet):
+                noise = measure_noise(translator, pairs, evaluation, decoding, world=world, context=contexts)
     if not world.leads:
         return
     report = None
@@ -275,6 +283,7 @@ def evaluate(
             **scoring.to_table(results),
             **({"risk": report.to_table()} if report else {}),
             **({"consistency": alike} if alike else {}),
+            **({} if noise is None else {"noise": noise}),
         }
         print(to_json(table))
     else:
@@ -287,6 +296,8 @@ def evaluate(
             print(f"\n{report.to_text()}")
         if alike:
             print(f"\n{consistency_text(alike)}")
+        if noise:
+            print(f"\n{noise_text(noise)}")
     _check_least(whole, scoring.bleu_of(results, name), min_bleu)
 
 
