@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -20,13 +21,13 @@ PAIRS = [("The dog sees an old bird.", "Der hund sieht einen alten vogel."), ("D
 
 def word_by_word(text: str) -> str:
     """Stands spaces, breaks, marks, tags and any case; keeps a word that it does not know."""
-    out = []
-    for part in text.split():
-        word = "".join(filter(str.isalpha, part))
-        other = WORDS.get(word.lower(), word)
-        other = other.upper() if word.isupper() else other.title() if word[:1].isupper() else other
-        out.append(part.replace(word, other) if word else part)
-    return " ".join(out)
+
+    def other(found: re.Match[str]) -> str:
+        word = found[0]
+        known = WORDS.get(word.lower(), word)
+        return known.upper() if word.isupper() else known.title() if word.istitle() else known
+
+    return re.sub(r"(?<![<{%/$])\b[A-Za-z]+", other, " ".join(text.split()))
 
 
 class Translating:
