@@ -49,6 +49,7 @@ FLOORS = {
     "evaluation": 8,
     "training.runs": 9,
     "bulk": 9,
+    "data": 9,
     "serving": 9,
     "bench": 10,
     "course": 10,
@@ -59,7 +60,9 @@ FLOORS = {
 }
 PUBLIC = "dragoman"  # the package itself re-exports the house, so nothing inside may import it
 # Rooms that load no torch, whatever is imported from them.
-TORCHLESS = ("base", "text", "translation", "documents", "evaluation", "serving", "bulk", "course", "cli")
+TORCHLESS = (
+    *("base", "text", "translation", "documents", "evaluation", "serving", "bulk", "data", "course", "cli"),
+)
 # To check a recipe, or to tokenise text in many processes, loads none either.
 TORCHLESS_FILES = (
     *("models.shapes", "models.operations", "models.adapter"),

@@ -10,7 +10,7 @@ from dragoman.documents.content import START
 from dragoman.documents.context.around import contexts_of, plain_text
 from dragoman.documents.formats import Format, Languages, format_of_name
 from dragoman.documents.segment import Status
-from dragoman.text.corpora.corpus import Corpus, chained
+from dragoman.text.corpora.corpus import Corpus, chained, open_corpus
 from dragoman.text.corpora.lines import Line, unreadable
 from dragoman.text.corpora.shards import files_of
 
@@ -18,6 +18,13 @@ from dragoman.text.corpora.shards import files_of
 def are_catalogues(names: Sequence[str | Path]) -> bool:
     """Whether all of the names are of PO, XLIFF, Qt or Xcode files."""
     return bool(names) and all(_format(name) is not None for name in names)
+
+
+def open_parallel(names: Sequence[str | Path], *, languages: tuple[str | None, str | None]) -> Corpus:
+    """Return the pairs of text files, as `open_corpus` does, or of catalogues. Raises their errors."""
+    if are_catalogues(names):
+        return open_catalogues(names, languages)
+    return open_corpus(names, languages=languages)
 
 
 def open_catalogues(names: Sequence[str | Path], languages: tuple[str | None, str | None]) -> Corpus:

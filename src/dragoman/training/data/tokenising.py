@@ -19,12 +19,12 @@ from dragoman.base.files import explaining, sweep
 from dragoman.base.jobs import GrowingFiles, JobRecord
 from dragoman.text.corpora.context import with_context
 from dragoman.text.corpora.corpus import Corpus
+from dragoman.text.corpora.duplicates import SeenRows
 from dragoman.text.corpora.filter import DUPLICATE, REASONS, FilterReport
 from dragoman.text.corpora.lines import Line
 from dragoman.text.guidance import Context
 from dragoman.training.data.annotations import CONTEXT
 from dragoman.training.data.chunk import Array, Chunk, Chunker, digests_of
-from dragoman.training.data.duplicates import SeenRows
 from dragoman.training.data.workers import Workers
 
 

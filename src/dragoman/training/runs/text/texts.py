@@ -10,7 +10,7 @@ from typing import Any, TypedDict, cast
 
 from dragoman.base.errors import ConfigError
 from dragoman.text.blank import is_blank
-from dragoman.text.corpora.corpus import Corpus, chained, open_corpus, open_pairs
+from dragoman.text.corpora.corpus import Corpus, chained, open_pairs
 from dragoman.text.corpora.languages import Direction, Languages, first_known
 from dragoman.training.runs.recipe import CorpusConfig, DataConfig, Recipe, find_data, set_options
 from dragoman.training.runs.text.teachers import Teachers
@@ -116,12 +116,10 @@ def open_named(
 
 def open_data(data: Data, languages: Languages) -> Corpus:
     """Open files, catalogues such as PO, or pairs of strings. Raises the errors of their functions."""
-    from dragoman.documents.context.catalogues import are_catalogues, open_catalogues  # it has many parsers
+    from dragoman.documents.context.catalogues import open_parallel  # it has many parsers
 
     if all(isinstance(item, str | Path) for item in data):
-        if are_catalogues(cast(Sequence[str | Path], data)):
-            return open_catalogues(cast(Sequence[str | Path], data), languages)
-        return open_corpus(cast(Sequence[str | Path], data), languages=languages)
+        return open_parallel(cast(Sequence[str | Path], data), languages=languages)
     return open_pairs(cast(Sequence[tuple[str, str]], data))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragoman.training.data.duplicates import SeenRows
+from dragoman.text.corpora.duplicates import SeenRows
 
 
 @pytest.mark.parametrize("in_memory", [1, 1 << 18])

@@ -1,0 +1,30 @@
+"""A pair as a row of a file that training reads."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from dragoman.base.errors import ConfigError
+from dragoman.text.corpora.lines import Line
+
+KINDS = (".tsv", ".jsonl")
+
+
+def check_kind(output: Path) -> None:
+    """Raise ConfigError for a file whose name does not say how its rows look."""
+    if output.suffix not in KINDS:
+        raise ConfigError(
+            f"{output}: pairs are written as .tsv or .jsonl", hint="name the file so, such as clean.en-de.tsv"
+        )
+
+
+def row_of(line: Line, kind: str) -> str:
+    """The pair as a row; only .jsonl keeps its context and its document."""
+    if kind == ".jsonl":
+        table = {"source": line.source, "target": line.target}
+        about = {"context": line.context, "document": line.document}
+        table |= {key: text for key, text in about.items() if text}
+        return json.dumps(table, ensure_ascii=False) + "\n"
+    return "\t".join(re.sub("[\t\r\n]", " ", text) for text in (line.source, line.target)) + "\n"
