@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import re
 import sys
 import types
 import typing
@@ -162,8 +161,7 @@ def show(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):
-        bare = re.compile(r"[A-Za-z0-9_-]+").fullmatch
-        items = (f"{key if bare(key) else show(key)} = {show(item)}" for key, item in value.items())
+        items = (f"{key if key.isascii() else show(key)} = {show(item)}" for key, item in value.items())
         return "{" + ", ".join(items) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(show(item) for item in value) + "]"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
@@ -31,35 +31,29 @@ def measure_noise(
     `clean` are the translations of the pairs. The noise is a function of seed and line. References have the
     capitals, emoji and tags of their sources. Kinds that change no line are left out.
     """
-    clean, rows = replace(clean, metrics=("bleu", "chrf"), bootstrap=0), []
+    clean, languages = replace(clean, metrics=("bleu", "chrf"), bootstrap=0), translator.pair(decoding)
+    rows = []
     for kind in NOISES:
-        others = [
-            noised(pair, f"{seed} {number}", kinds=(kind,), languages=translator.pair(decoding))
+        noisy = {
+            number: other
             for number, pair in enumerate(pairs)
-        ]
-        lines = [number for number, pair in enumerate(pairs) if others[number] != pair]
-        if not lines:
+            if (other := noised(pair, f"{seed} {number}", kinds=(kind,), languages=languages)) != pair
+        }
+        if not noisy:
             continue
-        found = evaluate(
-            translator,
-            [others[number] for number in lines],
-            decoding,
-            metrics=clean.metrics,
-            bootstrap=0,
-            world=world,
-            context=None if context is None else [context[number] for number in lines],
-        )
-        row: dict[str, Any] = {"kind": kind, "lines": len(lines)}
+        near = None if context is None else [context[number] for number in noisy]
+        scoring: dict[str, Any] = {"metrics": clean.metrics, "bootstrap": 0}
+        found = evaluate(translator, noisy.values(), decoding, world=world, context=near, **scoring)
+        row: dict[str, Any] = {"kind": kind, "lines": len(noisy)}
         for metric in clean.metrics:
-            noisy, before = (getattr(one, metric).value for one in (found.scores, clean.score(lines)))
-            row |= {metric: noisy, f"{metric}_clean": before, f"{metric}_lost": before - noisy}
+            value, before = (getattr(one, metric).value for one in (found.scores, clean.score([*noisy])))
+            row |= {metric: value, f"{metric}_clean": before, f"{metric}_lost": before - value}
         rows.append(row)
     return rows
 
 
-def noise_text(rows: Iterable[dict[str, Any]]) -> str:
+def noise_text(rows: Sequence[dict[str, Any]]) -> str:
     """The rows as a table, with the mean of the losses."""
-    rows = list(rows)
     names = [f"{metric}{end}" for metric in ("chrf", "bleu") for end in ("_clean", "", "_lost")]
     cells = [[row["kind"], f"{row['lines']:,}", *(f"{row[name]:.2f}" for name in names)] for row in rows]
     lost = [f"{fmean(row[name] for row in rows):.2f}" if name.endswith("_lost") else "" for name in names]

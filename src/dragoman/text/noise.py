@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cache
 from itertools import chain, cycle, pairwise
+from math import ceil
 from random import Random
 from typing import Literal, get_args
 
@@ -41,18 +42,15 @@ _APOSTROPHES = "'’`´"
 _PLAIN = str.maketrans({"ß": "ss", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "æ": "ae",
                         "Æ": "AE", "œ": "oe", "Œ": "OE", "ı": "i", "ё": "е", "Ё": "Е"})  # fmt: skip
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+_TURKIC = str.maketrans({"i": "İ"}), str.maketrans({"I": "ı", "İ": "i"})
 _EMOJI = (range(0x1F600, 0x1F650), range(0x1F300, 0x1F53E), range(0x1F680, 0x1F6C6), range(0x1F90C, 0x1FA00))
 _SEQUENCES = ("❤️", "👍🏽", "👩‍💻", "👨‍👩‍👧", "🇪🇺", "1️⃣")
 _AROUND = [(f"<{name}>", f"</{name}>") for name in ("b", "i", "em", "strong", "u", "code", "0")]
 _AROUND += [('<g id="1">', "</g>"), ("{0} ", ""), ("", " %s"), ("", " {name}"), ("%1$s ", "")]
-_QWERTY = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-_QWERTZ = ("qwertzuiopü", "asdfghjklöä", "yxcvbnm")
-_AZERTY = ("azertyuiop", "qsdfghjklm", "wxcvbn")
-_LAYOUTS = dict.fromkeys(("de", "cs", "sk", "hu", "sl", "hr", "bs", "sq"), _QWERTZ) | {"fr": _AZERTY}
-_OTHER_SCRIPTS = (
-    ("йцукенгшщзхъ", "фывапролджэ", "ячсмитьбю"),
-    (" ςερτυθιοπ", "ασδφγηξκλ", "ζχψωβνμ"),
-)
+_QWERTY, _QWERTZ = "qwertyuiop asdfghjkl zxcvbnm", "qwertzuiopü asdfghjklöä yxcvbnm"
+_LAYOUTS = dict.fromkeys(("de", "cs", "sk", "hu", "sl", "hr", "bs", "sq"), _QWERTZ)
+_LAYOUTS["fr"] = "azertyuiop qsdfghjklm wxcvbn"
+_OF_OTHER_SCRIPTS = ("йцукенгшщзхъ фывапролджэ ячсмитьбю", ";ςερτυθιοπ ασδφγηξκλ ζχψωβνμ")
 
 
 def noised(
@@ -78,20 +76,16 @@ def noised(
 
 def _changes(kind: Noise, text: str, random: Random, language: str) -> list[tuple[int, int, str]]:
     """The noise of a kind, as each (start, end, other text) to put in place of text[start:end]."""
-    turkic = language in ("tr", "az")
-    dotted = str.maketrans({"i": "İ"} if turkic else {})
-    dotless = str.maketrans({"I": "ı", "İ": "i"} if turkic else {})
+    dotted, dotless = _TURKIC if language in ("tr", "az") else ({}, {})
     match kind:
-        case "capitals":
-            return [(*one.span(), one[0].translate(dotted).upper()) for one in _free(_LETTERS, text)]
-        case "title":
-            firsts = _free(r"(?<![\w'’])[^\W\d_]", text)
-            return [(*one.span(), one[0].translate(dotted).title()) for one in firsts]
+        case "capitals" | "title":
+            found = _free(_LETTERS if kind == "capitals" else r"(?<![\w'’])[^\W\d_]", text)
+            return [(*one.span(), one[0].translate(dotted).upper()) for one in found]
         case "lower":
             return [(*one.span(), one[0].translate(dotless).lower()) for one in _free(_LETTERS, text)]
         case "typos":
             words = [one for one in _free(r"[^\W\d_]{3,}", text) if not is_unspaced(one[0])]
-            chosen = random.sample(words, -int(-_MISTYPED * len(words) // 1))
+            chosen = random.sample(words, ceil(_MISTYPED * len(words)))
             return [(*one.span(), _mistyped(one[0], random, _keys(language))) for one in chosen]
         case "punctuation":
             marks, how = [one.span() for one in _free(_MARK, text)], random.randrange(3)
@@ -113,7 +107,11 @@ def _changes(kind: Noise, text: str, random: Random, language: str) -> list[tupl
             mixed = [one for one in spaces if random.random() < _MIXED] or spaces[:1]
             return [(*one.span(), random.choice(_SPACES)) for one in mixed]
         case "quotes":
-            return _requoted(text, random)
+            form = random.choice([one for one in _QUOTES if one[0] not in text] or _QUOTES)
+            signs = zip(_free('["“”„‟«»]', text), cycle(form), strict=False)
+            inside = _free(rf"(?<=\w)[{_APOSTROPHES}](?=\w)", text)
+            others = ((one, random.choice(_APOSTROPHES.replace(one[0], ""))) for one in inside)
+            return [(*one.span(), sign) for one, sign in chain(signs, others)]
         case "breaks":
             places = [one.span() for one in _free(_INSIDE, text)]
             return [(*random.choice(places), random.choice(_BREAKS))] if places else []
@@ -140,7 +138,7 @@ def _mistyped(word: str, random: Random, keys: dict[str, str]) -> str:
 def _keys(language: str) -> dict[str, str]:
     """The keys beside each key, on the keyboard of a language."""
     near: dict[str, str] = {}
-    for rows in (_LAYOUTS.get(language, _QWERTY), *_OTHER_SCRIPTS):
+    for rows in map(str.split, (_LAYOUTS.get(language, _QWERTY), *_OF_OTHER_SCRIPTS)):
         beside = chain(*(pairwise(row) for row in rows), *(zip(*two, strict=False) for two in pairwise(rows)))
         for one, other in beside:
             near[one], near[other] = near.get(one, "") + other, near.get(other, "") + one
@@ -154,18 +152,6 @@ def _bare(word: str) -> str:
         first = unicodedata.normalize("NFD", letter)[0]
         bare += first if first.isascii() or "\u0370" <= first < "\u0400" else letter
     return bare
-
-
-def _requoted(text: str, random: Random) -> list[tuple[int, int, str]]:
-    """Quotes and apostrophes of another form."""
-    signs = [one.span() for one in _free('["“”„‟«»]', text)]
-    apostrophes = [one.span() for one in _free(rf"(?<=\w)[{_APOSTROPHES}](?=\w)", text)]
-    changes: list[tuple[int, int, str]] = []
-    for form in random.sample(_QUOTES, len(_QUOTES)):
-        changes = [(*span, sign) for span, sign in zip(signs, cycle(form), strict=False)]
-        if any(text[start:end] != sign for start, end, sign in changes):
-            break
-    return changes + [(a, b, random.choice(_APOSTROPHES.replace(text[a:b], ""))) for a, b in apostrophes]
 
 
 DROPPED, BLANKED = 0.1, 0.1  # shares of the words

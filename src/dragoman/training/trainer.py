@@ -99,9 +99,8 @@ class Trainer:
     @property
     def _fingerprint(self) -> str:
         """A digest of the training text of all stages."""
-        return (
-            "".join(f"{size}: {text.fingerprint}; " for size, text in self.stages) + self.corpus.fingerprint
-        )
+        stages = [f"{size}: {text.fingerprint}; " for size, text in self.stages]
+        return "".join(stages) + self.corpus.fingerprint
 
     def check_space(self) -> None:
         """Raise TrainingError unless a checkpoint fits on the disk."""
@@ -242,16 +241,12 @@ class Trainer:
 
         `blamed` are numbers of this process's batches, from 0. The text counts those of all processes.
         """
-        progress, world = self.progress, self.world
+        progress, world, (corpus, _) = self.progress, self.world, self._stage()
         places: list[tuple[int, str]] = []
         for own in blamed:
             number = own * world.size + world.rank + 1
             rows = batches[own].rows.tolist()
-            lines = (
-                f", {self._stage()[0].whereabouts(rows, epoch=progress.epoch, seed=self.seed)}"
-                if rows
-                else ""
-            )
+            lines = f", {corpus.whereabouts(rows, epoch=progress.epoch, seed=self.seed)}" if rows else ""
             places.append((number, f"batch {number} of {self.config.accumulate * progress.processes}{lines}"))
         every = dict(itertools.chain.from_iterable(world.gather(places)))
         return "; ".join(every[number] for number in sorted(every))

@@ -276,14 +276,9 @@ def test_stages_of_a_curriculum(tmp_path):
 @pytest.mark.parametrize(
     ("stage", "names", "what", "hint"),
     [
-        (
-            "updates = 5\nweights = {new = 1}",
-            ("web",),
-            "stage 1: no text 'new' in",
-            "one of: web",
-        ),
-        ("updates = 5\nweights = {new = 1}", (), "no text 'new'", "leave weights out"),
-        ("updates = 5\nweights = {web = 0}", ("web",), "stage 1 has no text", "a weight above 0"),
+        ("updates = 5\nweights = {new = 1}", ("web",), "weights = {new = 1.0} cannot be", "(web), not all"),
+        ("updates = 5\nweights = {new = 1}", (), "weights = {new = 1.0} cannot be", "data.corpora (none)"),
+        ("updates = 5\nweights = {web = 0}", ("web",), "{web = 0.0} cannot be used", "not all with weight 0"),
         ("updates = 5\nweights = {web = -1}", ("web",), "weights = {web = -1} cannot be", "each at least 0"),
         ('updates = 5\nweights = "web"', ("web",), 'weights = "web" cannot be', "a table {name = a number"),
         ("updates = 0", ("web",), "updates = 0 cannot be used", "at least 1"),

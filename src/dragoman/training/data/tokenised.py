@@ -178,9 +178,8 @@ class TokenisedCorpus:
             changes: list[tuple[int, int, str]] = []
             # Both are the same for both sides. A pair with noise has no pieces.
             if how.noise and Random(f"{seed} {epoch} {row} noise").random() < how.noise:
-                pair = sides[0].text(row), sides[1].text(row)
+                pair, key = (sides[0].text(row), sides[1].text(row)), f"{seed} {epoch} {row}"
                 languages = how.source_language, how.target_language
-                key = f"{seed} {epoch} {row}"
                 other = noised(pair, key, kinds=how.noise_kinds, languages=languages)[place]
                 changes = [(0, len(pair[place]), other)] if other != pair[place] else []
             elif spans is not None and len(spans[row]):
@@ -287,10 +286,8 @@ def digest_of_options(tokenizer: Tokenizer, config: FilterConfig, annotating: An
     """A digest of everything except the text that the tokens depend on."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr((tokenizer.config, config, annotating, TokenisedCorpus.CHUNK)).encode())
-    if annotating.context:  # what has to be in the folder for it
-        digest.update(b"context")
-    elif annotating.formality or annotating.noise:
-        digest.update(b"text")
+    if annotating.context or annotating.formality or annotating.noise:  # what has to be in the folder
+        digest.update(b"context" if annotating.context else b"text")
     for vocabulary in tokenizer.vocabularies:
         for data in vocabulary.to_files().values():
             digest.update(data)

@@ -118,9 +118,8 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
         def learnt(part: str) -> TokenisedCorpus:
             how = recipe.data.annotating_of(part, noise)
             text = tokens(part, placeholders=recipe.data.placeholders, annotating=how)
-            text.lessons = lessons_of(
-                recipe.teacher, tokenizer, text.target, folder.checkpoints.lessons(part)
-            )
+            lessons = folder.checkpoints.lessons(part)
+            text.lessons = lessons_of(recipe.teacher, tokenizer, text.target, lessons)
             return text
 
         if weights := epoch_weights(recipe, stage):

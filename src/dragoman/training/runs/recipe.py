@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, get_args
 from dragoman.base.config import from_table, override, read_toml, to_table
 from dragoman.base.errors import ConfigError
 from dragoman.base.languages import base
-from dragoman.base.options import Option, Options, entries
+from dragoman.base.options import Option, Options, entries, show
 from dragoman.models.shapes import Architecture, TransformerConfig
 from dragoman.text.corpora.filter import FilterConfig
 from dragoman.text.formality import LANGUAGES
@@ -237,15 +237,12 @@ class DataConfig(Options, section="data"):
             raise ConfigError(f"data.corpora: two of {', '.join(names)} are equal", hint="rename one")
         if self.noise and not self.noise_kinds:
             raise ConfigError(f"data.noise = {self.noise:g} of no kind", hint="leave data.noise_kinds out")
-        for number, stage in enumerate(self.stages, 1):
-            where = f"data.stages: stage {number}"
-            if unknown := [name for name in stage.weights if name not in names]:
+        for weights in (stage.weights for stage in self.stages):
+            if not {*weights} <= {*names} or (weights and not any(weights.get(name, 1) for name in names)):
                 raise ConfigError(
-                    f"{where}: no text {unknown[0]!r} in data.corpora",
-                    hint=f"name one of: {', '.join(names)}" if names else "leave weights out",
+                    f"data.stages: weights = {show(weights)} cannot be used",
+                    hint=f"name texts of data.corpora ({', '.join(names) or 'none'}), not all with weight 0",
                 )
-            if names and not any(stage.weights.get(name, 1) for name in names):
-                raise ConfigError(f"{where} has no text", hint="give one of data.corpora a weight above 0")
         for option in ("valid", "test"):
             own = [one.name for one in self.corpora if getattr(one, option)]
             if own and getattr(self, option):
