@@ -169,8 +169,9 @@ class TokenisedCorpus:
 
     def _line_of(self, side: Side, epoch: int, seed: int) -> Callable[[int], _Line | None]:
         """Return a function: the text of a row to tokenise in this epoch, or None for its plain tokens."""
-        sides = [Ragged(self.folder / f"{one}.text", "uint8") for one in ("source", "target")]
-        place, how = ("source", "target").index(side), self._annotating
+        how, both = self._annotating, ("source", "target")
+        read = both if how.noise else (side,)
+        texts = {one: Ragged(self.folder / f"{one}.text", "uint8") for one in read}
         spans = Ragged(self.folder / "copied", "uint32") if self._reserved else None
         annotations = self._annotations if side == "source" else None
 
@@ -178,8 +179,8 @@ class TokenisedCorpus:
             changes: list[tuple[int, int, str]] = []
             # Both are the same for both sides. A pair with noise has no pieces.
             if how.noise and Random(f"{seed} {epoch} {row} noise").random() < how.noise:
-                pair, key = (sides[0].text(row), sides[1].text(row)), f"{seed} {epoch} {row}"
-                languages = how.source_language, how.target_language
+                pair, key = (texts["source"].text(row), texts["target"].text(row)), f"{seed} {epoch} {row}"
+                languages, place = (how.source_language, how.target_language), both.index(side)
                 other = noised(pair, key, kinds=how.noise_kinds, languages=languages)[place]
                 changes = [(0, len(pair[place]), other)] if other != pair[place] else []
             elif spans is not None and len(spans[row]):
@@ -189,7 +190,7 @@ class TokenisedCorpus:
             guidance = None if annotations is None else annotations.of(row, epoch, seed=seed)
             if not changes and not self.tokenizer.config.sampling and guidance is None:
                 return None
-            line = replaced(sides[place].text(row), changes)
+            line = replaced(texts[side].text(row), changes)
             return _Line(line, None if guidance is None else moved(guidance, changes))
 
         return line_of
