@@ -8,6 +8,7 @@ from typing import Annotated, Literal, get_args
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options
 from dragoman.models.shapes import Architecture, TransformerOptions
+from dragoman.text.noise import NOISES, Noise
 from dragoman.training.step import schedule
 from dragoman.translation.search.options import AttentionOf, last_but_one
 
@@ -271,15 +272,18 @@ class TrainingConfig(Options, section="training"):
 
 @dataclass(frozen=True, kw_only=True)
 class Annotating:
-    """The shares of the pairs that a model reads with notes, matches, context and formality."""
+    """The shares of the pairs that a model reads with notes, matches, context, formality and noise."""
 
     terms: float = 0.0
     matches: float = 0.0
     target_language: str = ""  # to see which words are forms of one
-    # Tokenised text does not depend on these two, but for the context that is kept with it.
+    # Tokenised text does not depend on these, but for the context and the text that are kept with it.
     context: float = field(default=0.0, repr=False)
     context_target: bool = field(default=False, repr=False)
     formality: float = field(default=0.0, repr=False)
+    noise: float = field(default=0.0, repr=False)
+    noise_kinds: tuple[Noise, ...] = field(default=NOISES, repr=False)
+    source_language: str = field(default="", repr=False)  # for its keyboard
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -107,6 +107,9 @@ def evaluate(
         bool,
         Flag("Also measure whether the text has one form of address, and one translation for each term."),
     ] = False,
+    noisy: Annotated[
+        bool, Flag("Also translate the text with each kind of noise of data.noise, and show what it costs.")
+    ] = False,
     contrast: Annotated[
         Path | None,
         Flag(
@@ -145,6 +148,7 @@ def evaluate(
     from dragoman.evaluation.consistency import consistency as measured_consistency
     from dragoman.evaluation.consistency import to_text as consistency_text
     from dragoman.evaluation.evaluate import evaluate as evaluated
+    from dragoman.evaluation.noisy import measure_noise, noise_text
     from dragoman.text.corpora.context import with_context
     from dragoman.text.corpora.corpus import open_corpus
     from dragoman.text.corpora.lines import read_lines
@@ -158,7 +162,7 @@ def evaluate(
         raise ConfigError("--risk-chart without --risk", hint="add --risk")
     if documents is not None and contrast is None:
         raise ConfigError("--documents without --contrast", hint="add --contrast")
-    flags: dict[str, object] = {"--against": against, "--output": output, "--risk": risk}
+    flags: dict[str, object] = {"--against": against, "--output": output, "--risk": risk, "--noisy": noisy}
     flags |= {"--in-context": in_context, "--consistency": consistency, "--page": page, "--comet": comet}
     rivals = against or []
 
@@ -239,6 +243,10 @@ def evaluate(
             rival = guides.guide(Translator.load(Path(name), dtype=each), decoding.to)
             own = contexts if "context" in rival.reads else None
             others[name] = translated(rival, f"translating with {name}", own).hypotheses
+        noise = None
+        if noisy:
+            with waiting("translating with noise", shown=world.leads and not quiet):
+                noise = measure_noise(translator, pairs, evaluation, decoding, world=world, context=contexts)
     if not world.leads:
         return
     report = None
@@ -315,6 +323,7 @@ def evaluate(
             **scoring.to_table(results),
             **({"risk": report.to_table()} if report else {}),
             **({"consistency": alike} if alike else {}),
+            **({} if noise is None else {"noise": noise}),
         }
         print(to_json(table))
     else:
@@ -327,6 +336,8 @@ def evaluate(
             print(f"\n{report.to_text()}")
         if alike:
             print(f"\n{consistency_text(alike)}")
+        if noise:
+            print(f"\n{noise_text(noise)}")
     _check_least(whole, scoring.bleu_of(results, name), min_bleu)
 
 

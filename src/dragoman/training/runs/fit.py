@@ -66,6 +66,7 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop) -> None:
     trainer = Trainer(
         model=model,
         corpus=prepared.training,
+        stages=prepared.stages,
         valid=prepared.validation,
         config=recipe.training,
         checkpoints=folder.checkpoints,
