@@ -20,6 +20,7 @@ from dragoman.training.runs.recipe import (
     recipe_of_run,
     resolve,
 )
+from dragoman.training.runs.text.translations import epoch_weights
 
 
 def test_the_default_is_the_model_of_the_paper():
@@ -258,3 +259,62 @@ def test_what_cannot_be_trained_with_rounded_weights(other, hint):
         resolve(preset="tiny", overrides=["training.quantise=int8", other])
 
     assert hint in caught.value.hint
+
+
+def staged(*stages: str, names: tuple[str, ...] = ("web", "größe")) -> str:
+    corpora = [f'[[data.corpora]]\nname = "{name}"\ntrain = ["{name}.en", "{name}.de"]' for name in names]
+    return "\n".join([*corpora, *(f"[[data.stages]]\n{stage}" for stage in stages)])
+
+
+def test_stages_of_a_curriculum(tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_text(staged('updates = 5\nweights = {"größe" = 0, web = 2}', "updates = 2\nnoise = 0.4"))
+    recipe = resolve(recipe=path)
+
+    first, second = recipe.data.stages
+    assert (first.updates, first.weights, first.noise) == (5, {"größe": 0.0, "web": 2.0}, None)
+    assert epoch_weights(recipe) == {"web": 1.0, "größe": 1.0}
+    assert epoch_weights(recipe, first) == {"web": 2.0}
+    assert epoch_weights(recipe, second) == epoch_weights(recipe)
+    assert recipe.data.annotating.noise == 0.4  # the text is kept for it
+    assert recipe.data.annotating_of("train.web", 0.1).noise == 0.1
+    path.write_text(to_toml(recipe))
+    assert recipe_of_run(path) == recipe
+
+
+@pytest.mark.parametrize(
+    ("stage", "names", "what", "hint"),
+    [
+        ("updates = 5\nweights = {new = 1}", ("web",), "weights = {new = 1.0} cannot be", "(web), not all"),
+        ("updates = 5\nweights = {new = 1}", (), "weights = {new = 1.0} cannot be", "data.corpora (none)"),
+        ("updates = 5\nweights = {web = 0}", ("web",), "{web = 0.0} cannot be used", "not all with weight 0"),
+        ("updates = 5\nweights = {web = -1}", ("web",), "weights = {web = -1} cannot be", "each at least 0"),
+        ('updates = 5\nweights = "web"', ("web",), 'weights = "web" cannot be', "a table {name = a number"),
+        ("updates = 0", ("web",), "updates = 0 cannot be used", "at least 1"),
+        ("noise = 0.1", ("web",), "updates is missing", "give it a value"),
+    ],
+)
+def test_stages_that_cannot_be(tmp_path, stage, names, what, hint):
+    path = tmp_path / "a.toml"
+    path.write_text(staged(stage, names=names))
+    with pytest.raises(ConfigError) as caught:
+        resolve(recipe=path)
+    assert what in str(caught.value)
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["data.noise_kinds=['typo']"], "noise_kinds"),
+        (["data.noise_kinds=[]"], "of no kind"),
+        (["training.close_unseen=true", "model.output_bias=true"], "data.noise changes the target tokens"),
+        (["teacher.words=0.5", "teacher.models=['a']"], "data.noise changes the tokens"),
+        (["data.corpora=[{name='a', train=['a.en', 'a.de'], both=true}]"], "noise is for one direction"),
+    ],
+)
+def test_what_noise_does_not_go_with(options, what):
+    with pytest.raises(ConfigError) as caught:
+        resolve(overrides=["data.noise=0.1", *options])
+    assert what in str(caught.value)
+    assert caught.value.hint

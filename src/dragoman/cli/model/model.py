@@ -110,7 +110,7 @@ def model_average(
         int | None, Flag("Average the N checkpoints of a run that scored best.", at_least=2)
     ] = None,
     by: Annotated[
-        Literal["loss", "bleu", "chrf"] | None,
+        Literal["loss", "bleu", "chrf", "chrf++"] | None,
         Flag("With --best: the validation score. [default: training.stop_on of the run]"),
     ] = None,
     quiet: Quiet = False,

@@ -60,11 +60,13 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop) -> None:
             world=world,
             greedy=recipe.training.validation_search == "greedy",
             worst=recipe.training.stop_direction == "worst",
+            words="chrf++" in (recipe.training.stop_on, recipe.training.chosen_by),
         )
 
     trainer = Trainer(
         model=model,
         corpus=prepared.training,
+        stages=prepared.stages,
         valid=prepared.validation,
         config=recipe.training,
         checkpoints=folder.checkpoints,

@@ -58,8 +58,6 @@ def tokenise_texts(
         # Only now is it known whether `tokenizer.placeholders = "auto"` means some.
         raise changes_targets("data.placeholders")
     say("tokenising the text")
-    annotating = recipe.data.annotating
-    targets = {f"train.{one.name}": one.target_language for one in recipe.data.corpora}
     for part, corpus in _parts(texts).items():
         learning = part.partition(".")[0] not in ("valid", "general")
         tokenised = tokenise(
@@ -67,9 +65,7 @@ def tokenise_texts(
             tokenizer,
             recipe.data.filter if learning else _KEEP_ALL,
             checkpoints.corpus(part),
-            annotating=replace(annotating, target_language=targets.get(part) or annotating.target_language)
-            if learning
-            else NOTHING,
+            annotating=recipe.data.annotating_of(part) if learning else NOTHING,
             workers=recipe.data.workers,
             progress=say,
         )
