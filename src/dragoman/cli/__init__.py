@@ -44,6 +44,9 @@ COMMANDS = {
     "filter": _Command("evaluate.filter", "filter_pairs", "Keep the best pairs of parallel text."),
     "align": _Command("evaluate.given", "align", "Align the words of text and its translation."),
     "risk": _Command("evaluate.given", "risk", "Flag doubtful translations."),
+    "data": _Command(
+        "data.data", "data", "See parallel text, clean it and divide it; find pairs in documents."
+    ),
     "serve": _Command("serve", "serve", "Serve models to clients of LibreTranslate and DeepL.", "Configured"),
     "evaluate": _Command("evaluate.evaluate", "evaluate", "Translate test text and score it."),
     "score": _Command("evaluate.score", "score", "Score translations of any system."),

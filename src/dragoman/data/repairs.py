@@ -20,7 +20,7 @@ class Repair:
     name: str
     help: str
     function: Callable[[str], str]
-    on: bool = True
+    is_on: bool = True
 
 
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,31}\d{0,2});")
@@ -86,7 +86,13 @@ def _unicode(text: str) -> str:
 
 
 def _controls(text: str) -> str:
-    return text if text.isprintable() else _BREAKS.sub(" ", _CONTROLS.sub("", text))
+    return text if text.isprintable() else _BREAKS.sub(" ", _CONTROLS.sub(_meant, text))
+
+
+def _meant(found: re.Match[str]) -> str:
+    """The character of Windows-1252 for a control character of Latin-1; nothing for others."""
+    code = ord(found[0])
+    return bytes([code]).decode("cp1252", "ignore") if 0x80 <= code < 0xA0 else ""
 
 
 def _soft_hyphens(text: str) -> str:
@@ -106,8 +112,12 @@ REPAIRS = (  # in the order in which they are done; of functions that other proc
     Repair("mojibake", "Undo a wrong decoding, as of fÃ¼r (needs ftfy).", _mojibake),
     Repair("entities", "&amp; and other HTML entities as characters, but not in code.", _entities),
     Repair("unicode", "Characters in their composed form (NFC).", _unicode),
-    Repair("controls", "Leave out control characters; a space for a tab or line break.", _controls),
+    Repair(
+        "controls",
+        "Leave out control characters, or read them as Windows-1252; a space for a tab.",
+        _controls,
+    ),
     Repair("soft-hyphens", "Leave out soft hyphens, which are not shown.", _soft_hyphens),
     Repair("spaces", "Leave out spaces at the ends, and all but one in a row.", _spaces),
-    Repair("quotes", "Straight quotation marks for curved ones.", _quotes, on=False),
+    Repair("quotes", "Straight quotation marks for curved ones.", _quotes, is_on=False),
 )

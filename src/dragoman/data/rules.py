@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import lru_cache
@@ -57,6 +57,11 @@ class Filter:
     measure: Callable[[Pair], float]
     limit: float | None
 
+    @property
+    def is_on(self) -> bool:
+        """Whether it drops pairs."""
+        return self.limit is not None
+
 
 _DIGIT = re.compile(r"\d")
 _MARKED = re.compile(r"[%{}<>$\\@&#\[\]|]|\w_\w|://")
@@ -68,7 +73,7 @@ _BROKEN = re.compile(
     "|(?:[ÐÑ][\x80-\xbf]){2}|(?:[РС][\u00b0-\u00bfЂ-Џѐ-џ\u201a-\u2122]){3}"
 )
 _SCRIPTS = {  # the languages of scripts, by the first words of the names of their characters
-    "LATIN": "en de fr es it pt nl sv da no nb nn fi et lv lt pl cs sk sl hr hu ro tr vi id ms ca gl eu is ga",
+    "LATIN": "en de fr es it pt nl sv da no nb nn fi et lv lt pl cs sk sl hr hu ro tr vi id ms ca gl eu is",
     "CYRILLIC": "ru uk be bg mk",
     "ARABIC": "ar fa ur",
     "DEVANAGARI": "hi mr ne",
@@ -86,6 +91,7 @@ _SCRIPTS = {  # the languages of scripts, by the first words of the names of the
     "TELUGU": "te",
     "KHMER": "km",
 }
+_BEYOND_LATIN = "\u0370"
 _FEW = 10  # letters of a text that may well be a name in another script
 
 
@@ -135,7 +141,7 @@ def _script(pair: Pair) -> float:
 def _foreign(text: str, language: str | None) -> float:
     """The share of letters in a script that the language is not written in."""
     scripts = [one for one, codes in _SCRIPTS.items() if language and base(language) in codes.split()]
-    if not scripts or (text.isascii() and "LATIN" in scripts):
+    if not scripts or ("LATIN" in scripts and max(text, default="") < _BEYOND_LATIN):
         return 0.0
     letters = _LETTER.findall(text)
     return sum(_script_of(c) not in scripts for c in letters) / len(letters) if len(letters) >= _FEW else 0.0
@@ -201,7 +207,7 @@ FILTERS = (  # in their order; of functions that other processes find by their n
     Filter("short", "Characters of the shorter side, negative: -3 drops those of one and two.", _short, None),
     Filter("boilerplate", "The share of addresses and markup in a side.", _boilerplate, 0.5),
     Filter("letters", "The share of characters that are no letters.", _letters, 0.7),
-    Filter("copied", "Words of a side that is the same as the other, but for case and marks.", _copied, 3),
+    Filter("copied", "Words of a side that is the same as the other, but for case and marks.", _copied, 4),
     Filter("script", "The share of a side's letters in a script that is not its language's.", _script, 0.5),
     Filter("language", "Sides that are clearly in another language (needs py3langid).", _language, 0),
     Filter("repetition", "Characters in a loop that the other side does not have.", _repetition, 0),
@@ -233,7 +239,7 @@ class Rules:
     def of(cls, table: Mapping[str, Any], languages: Languages = (None, None), *names: str) -> Rules:
         """The rules of a table for text in these languages, from files with these names."""
         filters = {one.name: one for one in FILTERS}
-        repairs = {one.name: one.on for one in REPAIRS}
+        repairs = {one.name: one.is_on for one in REPAIRS}
         for part in _parts(table, languages, names):
             for name, limit in part.get("filters", {}).items():
                 default = next(one.limit for one in FILTERS if one.name == name)
@@ -258,33 +264,28 @@ class Rules:
         ]
         return Verdict(source, target, done, found)
 
-    def usable(self, table: Mapping[str, Any]) -> tuple[Rules, list[str]]:
-        """The rules without what needs a library that is missing, and the names of that.
-
-        Raises ConfigError if the table asks for it by name.
-        """
-        missing = [] if has_ftfy() else ["mojibake"]
-        try:
-            language_probabilities("")
-        except ConfigError:
-            missing.append("language")
-        used = {one.name for one in self.filters if one.limit is not None} | {
-            one.name for one in self.repairs
-        }
-        missing = [name for name in missing if name in used]
-        for name in missing:
-            if any(
-                part.get(kind, {}).get(name) not in (None, False)
-                for part in _sections(table)
-                for kind in _KINDS
-            ):
-                raise ConfigError(
-                    f"{name} = true needs {_NEEDS[name]}", hint='install it: pip install "dragoman[data]"'
-                )
-        filters = tuple(replace(one, limit=None) if one.name in missing else one for one in self.filters)
+    def without(self, names: Container[str]) -> Rules:
+        """The rules with these filters and repairs off."""
+        filters = tuple(replace(one, limit=None) if one.name in names else one for one in self.filters)
         return replace(
-            self, filters=filters, repairs=tuple(one for one in self.repairs if one.name not in missing)
-        ), missing
+            self, filters=filters, repairs=tuple(one for one in self.repairs if one.name not in names)
+        )
+
+
+def missing_libraries(table: Mapping[str, Any]) -> list[str]:
+    """The names of what needs a missing library. Raises ConfigError if a table switches one on."""
+    missing = [] if has_ftfy() else ["mojibake"]
+    try:
+        language_probabilities("")
+    except ConfigError:
+        missing.append("language")
+    for part in _sections(table):
+        for name in missing:
+            values = part.get("filters", {}) | part.get("repairs", {})
+            if values.get(name, False) is not False:
+                hint = f'install it: pip install "dragoman[data]"; or write {name} = false'
+                raise ConfigError(f"{name} = {show(values[name])} needs {_NEEDS[name]}", hint=hint)
+    return missing
 
 
 _NEEDS = {"mojibake": "ftfy", "language": "py3langid"}
@@ -356,5 +357,5 @@ def default_rules() -> str:
         limit = "false" if one.limit is None else f"{one.limit:g}"
         lines.append(f"{f'{one.name} = {limit}':24}  # {one.help}")
     lines += ["", "[repairs]"]
-    lines += [f"{f'{one.name} = {str(one.on).lower()}':24}  # {one.help}" for one in REPAIRS]
+    lines += [f"{f'{one.name} = {str(one.is_on).lower()}':24}  # {one.help}" for one in REPAIRS]
     return "\n".join(lines)

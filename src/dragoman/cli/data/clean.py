@@ -1,0 +1,160 @@
+"""`dragoman data clean`: repair and drop pairs of text by rules, and report each."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dragoman.base.errors import ConfigError
+from dragoman.base.files import check_writable
+from dragoman.base.machine import usable_cores
+from dragoman.base.tables import aligned, count
+from dragoman.cli.input import keep_apart
+from dragoman.cli.options import Flag, Json, OutputFile, Quiet
+from dragoman.cli.outcome import tell, to_json, warn
+from dragoman.cli.writing import check_pairs_languages, made_of, opened_output, shown_rate, writing_to
+
+
+def clean(
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEXT...",
+            help="Text and its translation: two files, .tsv, .jsonl, .tmx, PO or XLIFF, patterns, or -.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    output: OutputFile = None,
+    rules: Annotated[
+        Path | None, Flag("Change the default rules by this file (TOML).", metavar="FILE")
+    ] = None,
+    show_rules: Annotated[bool, Flag("Print the default rules, with a comment on each.")] = False,
+    report: Annotated[
+        Path | None,
+        Flag(
+            "Write a line (JSON) for each pair that is repaired or dropped to this file, .jsonl or "
+            ".jsonl.gz. [default: by the name of the output, such as clean.en-de.report.jsonl.gz]",
+            metavar="FILE",
+        ),
+    ] = None,
+    page: Annotated[
+        Path | None, Flag("Write a page (HTML) with counts and examples.", metavar="FILE")
+    ] = None,
+    as_json: Json = False,
+    source_language: Annotated[
+        str | None, Flag("The source language. [default: from the names of the files]", metavar="CODE")
+    ] = None,
+    target_language: Annotated[str | None, Flag("The target language.", metavar="CODE")] = None,
+    workers: Annotated[
+        int | None, Flag("Processes that clean the text. [default: one a core]", at_least=1)
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Repair pairs of text, and drop bad ones, by rules. Clean text stays as it is.
+
+    Each pair that is changed or dropped is a line of the report. A command that was stopped resumes.
+
+    \b
+      dragoman data clean web.en-de.tsv -o clean.en-de.tsv --page report.html
+      dragoman data clean --show-rules > rules.toml
+    """
+    from dragoman.data.rules import default_rules, read_rules
+
+    if show_rules:
+        print(default_rules())
+        return
+    if not text or output is None:
+        raise ConfigError(
+            "text and an output are needed", hint="dragoman data clean web.en-de.tsv -o clean.en-de.tsv"
+        )
+    from dragoman.data.clean import chunks_of, clean_page, cleaned, report_bytes, rules_of, summary
+    from dragoman.data.passes import mapped
+    from dragoman.data.writing import check_kind
+    from dragoman.documents.context.catalogues import open_parallel
+
+    regular = output.is_file() or not output.exists()
+    if regular:
+        check_kind(output)
+    table = {} if rules is None else read_rules(rules)
+    report = report or _beside(output, regular)
+    if not report.name.endswith((".jsonl", ".jsonl.gz")):
+        raise ConfigError(
+            f"{report}: the report is JSON Lines", hint="name it report.jsonl or report.jsonl.gz"
+        )
+    corpus = open_parallel(text, languages=(source_language, target_language))
+    languages = corpus.source_language, corpus.target_language
+    _check_apart([output, report, page], [*text, *corpus.files, rules])
+    if regular and all(languages):
+        check_pairs_languages(output, *map(str, languages))
+    parts, missing = rules_of(corpus, table, languages)
+    for name in missing:
+        warn(f'without {name}, for want of its library: pip install "dragoman[data]"')
+    if missing_code := [side for side, code in zip(("source", "target"), languages, strict=True) if not code]:
+        tell(f"the {' and '.join(missing_code)} language is not known: no filter checks it", quiet=quiet)
+    before = os.times()
+
+    def about() -> dict[str, str]:
+        options = {"languages": languages, "rules": table, "missing": missing, "report": str(report)}
+        return made_of(text=corpus.files, models=[], files={}, options=options)
+
+    with writing_to(output, corpus.files or None, about, [report]) as writer:
+        if skipped := writer.written.lines:
+            tell(f"{output}: resuming after pair {skipped:,}", quiet=quiet)
+        number, work = skipped, partial(cleaned, kind=output.suffix if regular else ".tsv")
+        with shown_rate(lambda n: None, "cleaning", skipped=skipped, shown=not quiet) as done:
+            for chunk, one in mapped(work, chunks_of(corpus, parts, skip=skipped), workers or usable_cores()):
+                number += len(chunk.lines)
+                packed = report_bytes(report, one.report)
+                writer.add(number, one.rows, truncated=False, counts=one.counts, more=[packed])
+                done(number)
+    found = summary(writer.written.counts)
+    if not found["kept"]:
+        warn(f"{output}: no pair is kept; {report} says why")
+    if page is not None:
+        with opened_output(page) as file:
+            file.write(clean_page(f"{corpus.name}, cleaned", found, report))
+    if as_json:
+        print(to_json(found))
+    used = sum(os.times()[:4]) - sum(before[:4])
+    tell("\n".join(_lines(found, report)), quiet=quiet or as_json)
+    tell(
+        f"{(number - skipped) / max(used, 0.01):,.0f} pairs/s on one core, {used:.3g} core-seconds",
+        quiet=quiet,
+    )
+
+
+def _beside(output: Path, regular: bool) -> Path:
+    if not regular:
+        raise ConfigError(f"{output}: a report to which file?", hint="name one with --report")
+    return output.with_suffix(".report.jsonl.gz")
+
+
+def _check_apart(outputs: list[Path | None], inputs: list[str | Path | None]) -> None:
+    """Raise ConfigError if an output is an input or another output, or cannot be written."""
+    paths = [path for path in outputs if path is not None]
+    for path in paths:
+        keep_apart(path, inputs)
+        check_writable(path)
+    if len({os.path.realpath(path) for path in paths}) < len(paths):
+        raise ConfigError("two outputs are the same file", hint="choose another name for one")
+
+
+def _lines(found: dict[str, Any], report: Path) -> list[str]:
+    """What was done, as text."""
+    lines = [
+        f"{count(found['pairs'], 'pair')}, {found['kept']:,} kept ({found['repaired']:,} of them repaired), "
+        f"{found['dropped']:,} dropped; each is in {report}"
+    ]
+    for kind, doing in (("filters", "dropped by"), ("repairs", "repaired:")):
+        rows = [
+            [f"  {doing} {name}", f"{many:,}", also]
+            for name, many in found[kind].items()
+            for also in [f"and {found['also'][name]:,} of others" if name in found["also"] else ""]
+        ]
+        lines += [line.rstrip() for line in aligned(rows, right=(1,))] if rows else []
+    return lines
