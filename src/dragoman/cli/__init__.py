@@ -10,7 +10,7 @@ import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -41,7 +41,6 @@ COMMANDS = {
     "back-translate": _Command(
         "translate.back_translate", "back_translate", "Make synthetic parallel text from monolingual text."
     ),
-    "filter": _Command("evaluate.filter", "filter_pairs", "Keep the best pairs of parallel text."),
     "align": _Command("evaluate.given", "align", "Align the words of text and its translation."),
     "risk": _Command("evaluate.given", "risk", "Flag doubtful translations."),
     "data": _Command(
@@ -117,8 +116,13 @@ def _built(name: str) -> Any:
 
 
 def _moved(args: list[str]) -> list[str]:
-    """Rewrite an old command line for translation in parts as `dragoman bulk`. For one version."""
+    """Rewrite an old command line of `filter`, or for translation in parts. For one version."""
     words = args[1:]
+    if args[0] == "filter" and words and not words[0].startswith("-"):
+        outcome.warn("dragoman filter is now the command dragoman data clean TEXT -o FILE --score MODEL")
+        models = [words[0], *takewhile(lambda word: Path(word, "config.json").is_file(), words[1:])]
+        rest = [word for word in words[len(models) :] if word != "--checks"]
+        return ["data", "clean", *rest, *(word for model in models for word in ("--score", model))]
     as_lines = "--format=lines" in words or ("--format", "lines") in pairwise(words)
     folders = as_lines and any(
         Path(word).is_dir() and not Path(word, "config.json").exists() for word in words if len(word) < 256

@@ -60,7 +60,8 @@ def rules_of(
     """
     missing = missing_libraries(table)
     found = {shard.name: Rules.of(table, languages, *shard.files) for shard in corpus.shards}
-    used = {one.name for rules in found.values() for one in (*rules.filters, *rules.repairs) if one.is_on}
+    used = {one.name for rules in found.values() for one in rules.filters if one.is_on}
+    used |= {one.name for rules in found.values() for one in rules.repairs}
     missing = [name for name in missing if name in used]
     return {name: rules.without(missing) for name, rules in found.items()}, missing
 

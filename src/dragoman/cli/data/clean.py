@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,10 +16,16 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.files import check_writable
 from dragoman.base.machine import usable_cores
 from dragoman.base.tables import aligned, count
+from dragoman.cli.data.scores import Scoring, make_scores, with_scores
 from dragoman.cli.input import keep_apart
-from dragoman.cli.options import Flag, Json, OutputFile, Quiet
+from dragoman.cli.models import Loading, files_of_models
+from dragoman.cli.options import Flag, Flags, Json, OutputFile, Quiet
 from dragoman.cli.outcome import tell, to_json, warn
 from dragoman.cli.writing import check_pairs_languages, made_of, opened_output, shown_rate, writing_to
+from dragoman.translation.search.options import Decoding
+
+if TYPE_CHECKING:
+    from dragoman.data.clean import Chunk
 
 
 def clean(
@@ -53,14 +62,29 @@ def clean(
     workers: Annotated[
         int | None, Flag("Processes that clean the text. [default: one a core]", at_least=1)
     ] = None,
+    scoring: Annotated[
+        Scoring, Flags("score", "by", "reverse", "keep", "least", "scores", section="Scores of a model")
+    ],
+    decoding: Annotated[
+        Decoding,
+        Flags(
+            *("to", "batch_tokens"),
+            section="Scores of a model",
+            max_source_tokens=Flag("Drop pairs of more than N tokens.", flag="--max-length", default=256),
+        ),
+    ],
+    loading: Annotated[Loading, Flags("dtype", "average", section="Scores of a model")],
     quiet: Quiet = False,
 ) -> None:
     """Repair pairs of text, and drop bad ones, by rules. Clean text stays as it is.
 
-    Each pair that is changed or dropped is a line of the report. A command that was stopped resumes.
+    Each pair that is changed or dropped is a line of the report. A command that was stopped resumes. With
+    --score, pairs that models find unlikely are dropped, too: the score of dual is
+    exp(-(|f - r| + (f + r) / 2)) of the forward and the reverse cross-entropy a token (Junczys-Dowmunt 2018).
 
     \b
       dragoman data clean web.en-de.tsv -o clean.en-de.tsv --page report.html
+      dragoman data clean web.en-de.tsv -o best.en-de.tsv --score runs/en-de --reverse runs/de-en --keep 0.8
       dragoman data clean --show-rules > rules.toml
     """
     from dragoman.data.rules import default_rules, read_rules
@@ -77,6 +101,9 @@ def clean(
     from dragoman.data.writing import check_kind
     from dragoman.documents.context.catalogues import open_parallel
 
+    scoring.check()
+    models = scoring.score or []
+    loading.check(models)
     regular = output.is_file() or not output.exists()
     if regular:
         check_kind(output)
@@ -86,9 +113,14 @@ def clean(
         raise ConfigError(
             f"{report}: the report is JSON Lines", hint="name it report.jsonl or report.jsonl.gz"
         )
-    corpus = open_parallel(text, languages=(source_language, target_language))
+    scorer = scoring.scorer(loading, decoding) if models else None
+    languages = source_language, target_language
+    if scorer is not None:
+        languages = scorer.forward.source_language, decoding.to or scorer.forward.target_language
+    corpus = open_parallel(text, languages=languages)
     languages = corpus.source_language, corpus.target_language
-    _check_apart([output, report, page], [*text, *corpus.files, rules])
+    inputs = [*text, *corpus.files, rules, *files_of_models([*models, scoring.reverse])]
+    _check_apart([output, report, page, scoring.scores], inputs)
     if regular and all(languages):
         check_pairs_languages(output, *map(str, languages))
     parts, missing = rules_of(corpus, table, languages)
@@ -98,20 +130,43 @@ def clean(
         tell(f"the {' and '.join(missing_code)} language is not known: no filter checks it", quiet=quiet)
     before = os.times()
 
-    def about() -> dict[str, str]:
-        options = {"languages": languages, "rules": table, "missing": missing, "report": str(report)}
-        return made_of(text=corpus.files, models=[], files={}, options=options)
+    def about(**more: object) -> dict[str, str]:
+        return made_of(
+            text=corpus.files,
+            models=[*map(str, models)],
+            files={"reverse": scoring.reverse},
+            options={"languages": languages, "rules": table, "missing": missing, **more},
+        )
 
-    with writing_to(output, corpus.files or None, about, [report]) as writer:
+    def choice() -> dict[str, str]:
+        return about(report=str(report), keep=scoring.keep, least=scoring.least)
+
+    with ExitStack() as stack:
+        chunks: Callable[..., Iterator[Chunk]] = partial(chunks_of, corpus, parts)
+        scores = scoring.scores or output.with_name(f"{output.name}.scores")
+        if scorer is not None:
+            if not regular and scoring.scores is None:
+                scores = Path(stack.enter_context(TemporaryDirectory()), "scores")
+            options = {"by": scoring.by, "to": decoding.to, "max_length": decoding.max_source_tokens}
+            options |= {"batch_tokens": decoding.batch_tokens, **vars(loading)}
+            make_scores(scores, scorer, corpus, chunks, about(**options), quiet=quiet)
+        writer = stack.enter_context(writing_to(output, corpus.files or None, choice, [report]))
         if skipped := writer.written.lines:
             tell(f"{output}: resuming after pair {skipped:,}", quiet=quiet)
+        given = chunks(skip=skipped)
+        if scorer is not None:
+            given = with_scores(
+                given, scores, share=scoring.keep or 1.0, least=scoring.least or 0.0, skip=skipped
+            )
         number, work = skipped, partial(cleaned, kind=output.suffix if regular else ".tsv")
-        with shown_rate(lambda n: None, "cleaning", skipped=skipped, shown=not quiet) as done:
-            for chunk, one in mapped(work, chunks_of(corpus, parts, skip=skipped), workers or usable_cores()):
-                number += len(chunk.lines)
-                packed = report_bytes(report, one.report)
-                writer.add(number, one.rows, truncated=False, counts=one.counts, more=[packed])
-                done(number)
+        done = stack.enter_context(shown_rate(lambda n: None, "cleaning", skipped=skipped, shown=not quiet))
+        for chunk, one in mapped(work, given, workers or usable_cores()):
+            number += len(chunk.lines)
+            packed = report_bytes(report, one.report)
+            writer.add(number, one.rows, truncated=False, counts=one.counts, more=[packed])
+            done(number)
+    if scorer is not None and scoring.scores is None:
+        scores.unlink(missing_ok=True)
     found = summary(writer.written.counts)
     if not found["kept"]:
         warn(f"{output}: no pair is kept; {report} says why")
