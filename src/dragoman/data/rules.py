@@ -92,7 +92,7 @@ _SCRIPTS = {  # the languages of scripts, by the first words of the names of the
     "KHMER": "km",
 }
 _BEYOND_LATIN = "\u0370"
-_FEW = 10  # letters of a text that may well be a name in another script
+_FEW = 10  # letters of a text that may be a name in another script, or characters of one that is a number
 
 
 def _sizes(text: str) -> float:
@@ -161,7 +161,7 @@ def _is_letter(character: str) -> bool:
 def _letters(pair: Pair) -> float:
     text = "".join("".join(pair[:2]).split())
     letters = len(_LETTER.findall(text)) if text.isascii() else sum(map(_is_letter, text))
-    return 1 - letters / len(text) if text else 0.0
+    return 1 - letters / len(text) if len(text) > _FEW else 0.0
 
 
 def _numbers(pair: Pair) -> float:
