@@ -55,10 +55,10 @@ def test_every_change_is_a_line_of_the_report(dragoman_, folder) -> None:
         "dropped": 3,
         "repaired": 2,
         "filters": {"copied": 1, "empty": 1, "repetition": 1},
-        "also": {"length-ratio": 1, "truncated": 1},
+        "also": {"truncated": 1},
         "repairs": {"entities": 1, "spaces": 1, "unicode": 1},
     }
-    rows = [json.loads(row) for row in gzip.open("clean.en-de.report.jsonl.gz", "rt", encoding="utf-8")]
+    rows = [*map(json.loads, gzip.decompress(Path("clean.en-de.report.jsonl.gz").read_bytes()).splitlines())]
     assert [(row["file"], row["line"]) for row in rows] == [("web.en-de.tsv", n) for n in sorted(DIRTY)]
     assert [row["what"] for row in rows] == ["dropped", "dropped", "repaired", "dropped", "repaired"]
     assert [tuple(row["before"]) for row in rows] == [DIRTY[n] for n in sorted(DIRTY)]

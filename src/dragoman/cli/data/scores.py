@@ -140,7 +140,7 @@ def make_scores(
     *,
     quiet: bool,
 ) -> None:
-    """Write the scores of a corpus into the file at `path`, unless it has them. `chunks` divides the corpus."""
+    """Write the scores of a corpus, which `chunks` divides, into a file, unless it has them."""
     about = about if corpus.files and can_resume(path, corpus.files) else {}
     if _scored(path, about):
         tell(f"{path}: has the scores", quiet=quiet)
