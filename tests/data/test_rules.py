@@ -147,4 +147,4 @@ def test_a_library_that_is_missing_is_an_error_only_by_name(monkeypatch) -> None
 
 def test_rules_go_to_other_processes() -> None:
     rules = Rules.of({}, EN_DE, "a.tsv")
-    assert pickle.loads(pickle.dumps(rules)) == rules
+    assert pickle.loads(pickle.dumps(rules)) == rules  # noqa: S301
