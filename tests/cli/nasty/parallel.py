@@ -18,7 +18,7 @@ _COMMANDS = {
     "evaluate": "evaluate {MODEL} {files} --bootstrap 0",
     "align": "align {MODEL} {files} -o out",
     "risk": "risk {MODEL} {files} -o out -q",
-    "data clean": "data clean {files} -o out.tsv --report r.jsonl --workers 1 -q",
+    "data clean": "data clean {files} -o out.tsv --workers 1 -q --source-language en --target-language de",
     "score": "score {files} --bootstrap 0",
     "memory import": "memory import out.tm {files} --source-language en --target-language de",
 }
