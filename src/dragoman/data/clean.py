@@ -23,7 +23,7 @@ _EXAMPLES = 5  # of each filter and repair on the page
 _LONGEST = 300  # characters of one
 
 
-class Chunk(NamedTuple):
+class RuledLines(NamedTuple):
     """Lines of one file, the rules for it, and the lines whose score is too low, with the reasons."""
 
     rules: Rules
@@ -40,15 +40,15 @@ class Cleaned(NamedTuple):
     counts: dict[str, int]
 
 
-def chunks_of(
+def ruled_chunks(
     corpus: Corpus, rules: Mapping[str, Rules], *, skip: int = 0, size: int = CHUNK
-) -> Iterator[Chunk]:
+) -> Iterator[RuledLines]:
     """Yield the lines with the rules for their file, without the first `skip`."""
     for shard in corpus.shards:
         lines = iter(shard)
         skip -= sum(1 for _ in islice(lines, skip))
         while several := [*islice(lines, size)]:
-            yield Chunk(rules[shard.name], shard.name, several)
+            yield RuledLines(rules[shard.name], shard.name, several)
 
 
 def rules_of(
@@ -66,7 +66,7 @@ def rules_of(
     return {name: rules.without(missing) for name, rules in found.items()}, missing
 
 
-def cleaned(chunk: Chunk, kind: str) -> Cleaned:
+def cleaned(chunk: RuledLines, kind: str) -> Cleaned:
     """Clean a chunk. `kind` is the ending of the output."""
     rows, report, counts = [], [], Counter[str]()
     for place, line in enumerate(chunk.lines):

@@ -40,7 +40,7 @@ Languages = tuple[str | None, str | None]
 Table = dict[str, Any]
 
 
-class Pair(NamedTuple):
+class MeasuredPair(NamedTuple):
     """What a filter measures. A filter that needs a language which is not known measures 0."""
 
     source: str
@@ -54,7 +54,7 @@ class Filter:
 
     name: str
     help: str
-    measure: Callable[[Pair], float]
+    measure: Callable[[MeasuredPair], float]
     limit: float | None
 
     @property
@@ -100,41 +100,41 @@ def _sizes(text: str) -> float:
     return max(len(text.split()), len(text) / 10)
 
 
-def _empty(pair: Pair) -> float:
+def _empty(pair: MeasuredPair) -> float:
     return any(map(is_blank, pair[:2]))
 
 
-def _long(pair: Pair) -> float:
+def _long(pair: MeasuredPair) -> float:
     return max(map(_sizes, pair[:2]))
 
 
-def _short(pair: Pair) -> float:
+def _short(pair: MeasuredPair) -> float:
     return -min(len(text.strip()) for text in pair[:2])
 
 
-def _ratio(pair: Pair) -> float:
+def _ratio(pair: MeasuredPair) -> float:
     short, long = sorted(map(columns, pair[:2]))
     return (long + 10) / (short + 10)  # a short text may well have twice the length
 
 
-def _truncated(pair: Pair) -> float:
+def _truncated(pair: MeasuredPair) -> float:
     source, target = pair[:2]
     return lacks_most(source, target) or lacks_most(target, source)
 
 
-def _copied(pair: Pair) -> float:
+def _copied(pair: MeasuredPair) -> float:
     source, target, (one, other) = pair
     if abs(len(source) - len(target)) > 5 or (one and other and same(one, other)):
         return 0
     return _sizes(source) if source == target or normalised(source) == normalised(target) else 0
 
 
-def _language(pair: Pair) -> float:
+def _language(pair: MeasuredPair) -> float:
     sides = zip(pair[:2], pair.languages, strict=True)
     return sum(1 for text, code in sides if code and clearly_other(text, code) is not None)
 
 
-def _script(pair: Pair) -> float:
+def _script(pair: MeasuredPair) -> float:
     return max(_foreign(text, code) for text, code in zip(pair[:2], pair.languages, strict=True))
 
 
@@ -158,13 +158,13 @@ def _is_letter(character: str) -> bool:
     return unicodedata.category(character)[0] in "LM"
 
 
-def _letters(pair: Pair) -> float:
+def _letters(pair: MeasuredPair) -> float:
     text = "".join("".join(pair[:2]).split())
     letters = len(_LETTER.findall(text)) if text.isascii() else sum(map(_is_letter, text))
     return 1 - letters / len(text) if len(text) > _FEW else 0.0
 
 
-def _numbers(pair: Pair) -> float:
+def _numbers(pair: MeasuredPair) -> float:
     source, target, (one, other) = pair
     if not any(map(_DIGIT.search, pair[:2])):
         return 0
@@ -174,23 +174,23 @@ def _numbers(pair: Pair) -> float:
     return len(different_numbers(*words, one or "", other or ""))
 
 
-def _placeholders(pair: Pair) -> float:
+def _placeholders(pair: MeasuredPair) -> float:
     if not any(map(_MARKED.search, pair[:2])):
         return 0
     source, target = (Side.of(text, "").placeholders for text in pair[:2])
     return len(unmatched(source, target))
 
 
-def _repetition(pair: Pair) -> float:
+def _repetition(pair: MeasuredPair) -> float:
     source, target = pair[:2]
     return loops(target, source) + loops(source, target)
 
 
-def _encoding(pair: Pair) -> float:
+def _encoding(pair: MeasuredPair) -> float:
     return sum(0 if text.isascii() else len(_BROKEN.findall(text)) for text in pair[:2])
 
 
-def _boilerplate(pair: Pair) -> float:
+def _boilerplate(pair: MeasuredPair) -> float:
     return max(_share_of_boilerplate(text) for text in pair[:2])
 
 
@@ -256,7 +256,7 @@ class Rules:
             source, target = one.function(source), one.function(target)
             if before != (source, target):
                 done.append(one.name)
-        pair = Pair(source, target, self.languages)
+        pair = MeasuredPair(source, target, self.languages)
         found = [
             (one.name, float(measure))
             for one in self.filters

@@ -38,8 +38,8 @@ def tsv(pairs: list[tuple[str, str]]) -> str:
 
 
 def small_chunks(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    whole = module.chunks_of
-    monkeypatch.setattr(module, "chunks_of", lambda *a, skip=0, **_: whole(*a, skip=skip, size=size))
+    whole = module.ruled_chunks
+    monkeypatch.setattr(module, "ruled_chunks", lambda *a, skip=0, **_: whole(*a, skip=skip, size=size))
 
 
 def test_every_change_is_a_line_of_the_report(dragoman_, folder) -> None:

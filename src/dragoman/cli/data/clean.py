@@ -25,10 +25,10 @@ from dragoman.cli.writing import check_pairs_languages, made_of, opened_output, 
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
-    from dragoman.data.clean import Chunk
+    from dragoman.data.clean import RuledLines
 
 
-def clean(
+def clean_text(
     text: Annotated[
         list[str] | None,
         typer.Argument(
@@ -96,7 +96,7 @@ def clean(
         raise ConfigError(
             "text and an output are needed", hint="dragoman data clean web.en-de.tsv -o clean.en-de.tsv"
         )
-    from dragoman.data.clean import chunks_of, clean_page, cleaned, report_bytes, rules_of, summary
+    from dragoman.data.clean import ruled_chunks, clean_page, cleaned, report_bytes, rules_of, summary
     from dragoman.data.passes import mapped
     from dragoman.data.writing import check_kind
     from dragoman.documents.context.catalogues import open_parallel
@@ -142,7 +142,7 @@ def clean(
         return about(report=str(report), keep=scoring.keep, least=scoring.least)
 
     with ExitStack() as stack:
-        chunks: Callable[..., Iterator[Chunk]] = partial(chunks_of, corpus, parts)
+        chunks: Callable[..., Iterator[RuledLines]] = partial(ruled_chunks, corpus, parts)
         scores = scoring.scores or output.with_name(f"{output.name}.scores")
         if scorer is not None:
             if not regular and scoring.scores is None:

@@ -27,7 +27,7 @@ from dragoman.cli.writing import can_resume, shown_rate, writing_to
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
-    from dragoman.data.clean import Chunk
+    from dragoman.data.clean import RuledLines
     from dragoman.evaluation.dual import PairScore, PairScorer
     from dragoman.text.corpora.corpus import Corpus
 
@@ -135,7 +135,7 @@ def make_scores(
     path: Path,
     scorer: PairScorer,
     corpus: Corpus,
-    chunks: Callable[..., Iterator[Chunk]],
+    chunks: Callable[..., Iterator[RuledLines]],
     about: dict[str, str],
     *,
     quiet: bool,
@@ -171,8 +171,8 @@ def make_scores(
 
 
 def with_scores(
-    chunks: Iterable[Chunk], path: Path, *, share: float, least: float, skip: int
-) -> Iterator[Chunk]:
+    chunks: Iterable[RuledLines], path: Path, *, share: float, least: float, skip: int
+) -> Iterator[RuledLines]:
     """Yield the chunks, and in each the lines whose score is too low. Raises DataError for a damaged file."""
     from dragoman.evaluation.dual import best_of
 
