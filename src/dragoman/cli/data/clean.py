@@ -96,7 +96,7 @@ def clean_text(
         raise ConfigError(
             "text and an output are needed", hint="dragoman data clean web.en-de.tsv -o clean.en-de.tsv"
         )
-    from dragoman.data.clean import ruled_chunks, clean_page, cleaned, report_bytes, rules_of, summary
+    from dragoman.data.clean import clean_page, cleaned, report_bytes, ruled_chunks, rules_of, summary
     from dragoman.data.passes import mapped
     from dragoman.data.writing import check_kind
     from dragoman.documents.context.catalogues import open_parallel
