@@ -10,6 +10,8 @@ import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import takewhile
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -39,9 +41,11 @@ COMMANDS = {
     "back-translate": _Command(
         "translate.back_translate", "back_translate", "Make synthetic parallel text from monolingual text."
     ),
-    "filter": _Command("evaluate.filter", "filter_pairs", "Keep the best pairs of parallel text."),
     "align": _Command("evaluate.given", "align", "Align the words of text and its translation."),
     "risk": _Command("evaluate.given", "risk", "Flag doubtful translations."),
+    "data": _Command(
+        "data.data", "data", "See parallel text, clean it and divide it; find pairs in documents."
+    ),
     "serve": _Command("serve", "serve", "Serve models to clients of LibreTranslate and DeepL.", "Configured"),
     "evaluate": _Command("evaluate.evaluate", "evaluate", "Translate test text and score it."),
     "score": _Command("evaluate.score", "score", "Score translations of any system."),
@@ -90,7 +94,7 @@ class _Program(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] not in COMMANDS:
             self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]  # names to suggest
-        return super().resolve_command(ctx, args)
+        return super().resolve_command(ctx, _moved(args))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
@@ -109,6 +113,17 @@ def _built(name: str) -> Any:
     built = typer.main.get_command(target)
     built.name = name
     return built
+
+
+def _moved(args: list[str]) -> list[str]:
+    """Rewrite an old command line of `filter`. For one version."""
+    words = args[1:]
+    if args[0] != "filter" or not words or words[0].startswith("-"):
+        return args
+    outcome.warn("dragoman filter is now the command dragoman data clean TEXT -o FILE --score MODEL")
+    models = [words[0], *takewhile(lambda word: Path(word, "config.json").is_file(), words[1:])]
+    rest = [word for word in words[len(models) :] if word != "--checks"]
+    return ["data", "clean", *rest, *(word for model in models for word in ("--score", model))]
 
 
 def _version(value: bool) -> None:

@@ -2,7 +2,7 @@
 
 While FILE is written, FILE.unfinished has the lines so far, and FILE.unfinished.json has their number and
 the inputs they were made from. After a kill, the same command resumes there. FILE appears, or is replaced, at
-the end: byte for byte as if the command had never been stopped.
+the end: byte for byte as if the command had never been stopped. More files may grow with it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self, TextIO
+from typing import Any, BinaryIO, Self, TextIO
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.base.files import check_writable, move, replacing
@@ -51,6 +51,8 @@ class Written:
 class Unfinished(GrowingFiles):
     """The output file of a command, with the lines of an earlier one. `about` describes its inputs.
 
+    `more` are files that grow with it.
+
     Add lines in a with-block. At its end the output appears. If the block is interrupted, what is written
     stays. Bad input, which would fail again, deletes it. A ConfigError leaves what an earlier command has
     written: the cause may be the machine, such as a missing library. Entering raises ConfigError if the
@@ -59,9 +61,10 @@ class Unfinished(GrowingFiles):
 
     SECONDS = 1.0
 
-    def __init__(self, output: Path, about: Mapping[str, object]) -> None:
-        self.output = Path(os.path.realpath(output))
+    def __init__(self, output: Path, about: Mapping[str, object], more: Sequence[Path] = ()) -> None:
+        self.output, *others = (Path(os.path.realpath(path)) for path in (output, *more))
         self._text = self.output.with_name(f"{self.output.name}.unfinished")
+        self._others = {path.with_name(f"{path.name}.unfinished"): path for path in others}
         record = self._text.with_name(f"{self._text.name}.json")
         super().__init__(self.output.parent, JobRecord(record, dict(about), refused=self._text))
         self._lock = Lock(self._text)
@@ -69,13 +72,14 @@ class Unfinished(GrowingFiles):
         self._adding = False
 
     def __enter__(self) -> Self:
-        check_writable(self.output)
+        for path in (self.output, *self._others.values()):
+            check_writable(path)
         with ExitStack() as stack:
             stack.enter_context(self._lock)
             self.read()
             if self.table:
                 self.written = Written(**self.table["written"])
-            self.open([self._text.name])
+            self.open([self._text.name, *map(str, self._others)])
             stack.pop_all()
         return self
 
@@ -85,7 +89,8 @@ class Unfinished(GrowingFiles):
                 self._finish()
             elif self._is_of_no_use(error):
                 self.record.delete()
-                self._text.unlink(missing_ok=True)
+                for path in (self._text, *self._others):
+                    path.unlink(missing_ok=True)
             elif not self._adding:  # a line that is written but not counted would come twice
                 with contextlib.suppress(OSError, DragomanError):  # the disk may be full: the reason
                     self.save(written=asdict(self.written))
@@ -94,10 +99,20 @@ class Unfinished(GrowingFiles):
                 self.close()
             self._lock.release()
 
-    def add(self, number: int, text: str, *, truncated: bool, counts: Mapping[str, int] = _NOTHING) -> None:
-        """Write the output of line `number`, and note it once a second."""
+    def add(
+        self,
+        number: int,
+        text: str,
+        *,
+        truncated: bool,
+        counts: Mapping[str, int] = _NOTHING,
+        more: Sequence[bytes] = (),
+    ) -> None:
+        """Write the output of line `number`, and `more` to the other files, and note it once a second."""
         self._adding = True
         self.append(self._text.name, text.encode())
+        for path, content in zip(self._others, more, strict=True):
+            self.append(str(path), content)
         self.written.add(number, {"truncated": truncated, **counts})
         self._adding = False
         if self.due:
@@ -106,9 +121,10 @@ class Unfinished(GrowingFiles):
     def _finish(self) -> None:
         """Move the text to its place. An interrupt here loses nothing that is written."""
         self.save(written=asdict(self.written))  # the counted lines are on the disk
-        if self.output.exists():
-            self._text.chmod(self.output.stat().st_mode & 0o777)
-        move(self._text, self.output)
+        for part, path in {**self._others, self._text: self.output}.items():
+            if path.exists():
+                part.chmod(path.stat().st_mode & 0o777)
+            move(part, path)
         self.record.delete()
 
     def _is_of_no_use(self, error: BaseException) -> bool:
@@ -174,12 +190,23 @@ def _digest_of_memory(place: str) -> str:
 class LineStream:
     """Writes translations to a stream as they come."""
 
-    def __init__(self, stream: TextIO, *, flush: bool) -> None:
+    def __init__(self, stream: TextIO, *, flush: bool, others: Sequence[BinaryIO] = ()) -> None:
         self._stream, self._flush = stream, flush  # a reader may wait for the line
+        self._others = others
         self.written = Written()
 
-    def add(self, number: int, text: str, *, truncated: bool, counts: Mapping[str, int] = _NOTHING) -> None:
+    def add(
+        self,
+        number: int,
+        text: str,
+        *,
+        truncated: bool,
+        counts: Mapping[str, int] = _NOTHING,
+        more: Sequence[bytes] = (),
+    ) -> None:
         self._stream.write(text)
+        for file, content in zip(self._others, more, strict=True):
+            file.write(content)
         if self._flush:
             self._stream.flush()
         self.written.add(number, {"truncated": truncated, **counts})
@@ -190,17 +217,25 @@ Writer = LineStream | Unfinished
 
 @contextmanager
 def writing_to(
-    output: Path | None, names: Sequence[str] | None, about: Callable[[], dict[str, str]]
+    output: Path | None,
+    names: Sequence[str] | None,
+    about: Callable[[], dict[str, str]],
+    more: Sequence[Path] = (),
 ) -> Iterator[Writer]:
-    """Yield the writer of the output. Keep an earlier part of a file made from the files `names`."""
+    """Yield the writer of the output. Keep an earlier part of a file made from the files `names`.
+
+    `more` are files that are written with a file.
+    """
     if output is None:
         yield LineStream(sys.stdout, flush=not _is_file(sys.stdout))
-    elif names is not None and can_resume(output, names):
-        with Unfinished(output, about()) as unfinished:
+    elif names is not None and all(can_resume(path, names) for path in (output, *more)):
+        with Unfinished(output, about(), more) as unfinished:
             yield unfinished
     else:
-        with opened_output(output) as file:
-            yield LineStream(file, flush=False)
+        with ExitStack() as stack:
+            parts = [stack.enter_context(replacing(path)) for path in more]
+            others = [stack.enter_context(part.open("wb")) for part in parts]
+            yield LineStream(stack.enter_context(opened_output(output)), flush=False, others=others)
 
 
 @contextmanager

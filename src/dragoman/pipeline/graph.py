@@ -2,7 +2,7 @@
 
     [[steps]]
     name = "clean"
-    run = "filter {forward} {data}/web.en-de.tsv --reverse {backward} --keep 0.8 -o {out}"
+    run = "data clean {data}/web.en-de.tsv --score {forward} --reverse {backward} --keep 0.8 -o {out}"
 
 `run` is a dragoman command, `shell` any other. `{data}` is the folder of the text, `{here}` that of the file,
 `{out}` the step's own result, and another step's name its result, which the step therefore needs.
@@ -34,7 +34,7 @@ _VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
 _REFERENCE = re.compile(r"(?<!\$)\{([A-Za-z0-9_-]+)\}")
 _PLACES = ("data", "here", "out")
 # Commands that resume with a part of their result. The others would meet it, or refuse to write over it.
-_RESUMING = ("train", "distil", "ladder", "back-translate", "filter", "bulk")
+_RESUMING = ("train", "distil", "ladder", "back-translate", "data", "filter", "bulk")
 
 
 @dataclass(frozen=True, kw_only=True)

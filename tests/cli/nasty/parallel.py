@@ -1,4 +1,4 @@
-"""Rows of the commands that read parallel text: train, evaluate, align, risk, filter, score and memory import."""
+"""Rows of the commands that read parallel text: train, evaluate, align, risk, data clean, score and memory import."""
 
 # ruff: noqa: E501 (a file of data: a row reads better on one line)
 
@@ -18,7 +18,7 @@ _COMMANDS = {
     "evaluate": "evaluate {MODEL} {files} --bootstrap 0",
     "align": "align {MODEL} {files} -o out",
     "risk": "risk {MODEL} {files} -o out -q",
-    "filter": "filter {MODEL} {files} --by round-trip --scores out -q",
+    "data clean": "data clean {files} -o out.tsv --workers 1 -q --source-language en --target-language de",
     "score": "score {files} --bootstrap 0",
     "memory import": "memory import out.tm {files} --source-language en --target-language de",
 }
@@ -208,7 +208,7 @@ def _one_file() -> list[Row]:
     rows = []
     for table, suffix in ((_JSONL, "jsonl"), (_TSV, "tsv"), (_TMX, "tmx")):
         for number, (name, (content, message)) in enumerate(table.items()):
-            command = ("train", "evaluate", "memory import", "align", "risk", "filter")[number % 6]
+            command = ("train", "evaluate", "memory import", "align", "risk", "data clean")[number % 6]
             if "which keys" in message:  # of a file whose languages nobody has named
                 command = "train without languages"
             files = {f"bad.{suffix}": content}

@@ -1,4 +1,4 @@
-"""Rows of `back-translate` and `filter`. The rows of all parallel text are in `parallel.py`."""
+"""Rows of `back-translate` and `data clean --score`. The rows of all parallel text are in `parallel.py`."""
 
 from __future__ import annotations
 
@@ -43,12 +43,11 @@ _BACK = {
     "-o out.en-de.tsv": "but its pairs are from de to en",
 }
 
-# words after `filter {MODEL} x.tsv`: part of the message
+# words after `data clean x.tsv --score {MODEL}`: part of the message
 _FILTER = {
-    "": "--by dual without --reverse",
-    "--by magic --scores s": "--by magic",
-    "--by round-trip": "no output for the pairs",
-    "--by round-trip --keep 0.5": "no output for the pairs",
+    "": "text and an output are needed",
+    "-o out.tsv": "--by dual without --reverse",
+    "-o out.tsv --by magic": "--by magic",
     "--by round-trip -o out.tsv": "which pairs to keep",
     "--by round-trip -o out.tsv --keep 0": "--keep 0",
     "--by round-trip -o out.tsv --keep -1": "--keep -1",
@@ -61,14 +60,12 @@ _FILTER = {
     "--by round-trip -o out.tsv --keep 1 --max-length 0": "--max-length 0",
     "--by round-trip -o out.tsv --keep 1 --batch-tokens 0": "--batch-tokens 0",
     "--by round-trip -o x.tsv --keep 1": "input and output are the same file",
-    "--by round-trip --scores x.tsv": "input and output are the same file",
+    "--by round-trip -o out.tsv --keep 1 --scores x.tsv": "input and output are the same file",
     "--by round-trip -o out.tsv --scores out.tsv --keep 1": "the same file",
-    "--by round-trip -o out.jsonl --keep 1": "tab-separated",
-    "--by round-trip -o out.tsv.gz --keep 1": "not compressed",
+    "--by round-trip -o out.tsv.gz --keep 1": "pairs are written as",
     "--by round-trip -o out.de-en.tsv --keep 1": "but its pairs are from en to de",
     "--by round-trip -o out.tsv --keep 1 --reverse {MODEL}": "--reverse has no effect",
     "-o out.tsv --keep 1 --reverse {MODEL}": "the reverse model translates from en to de",
-    "--by round-trip -o out.tsv --keep 1 --to klingon": "klingon",
 }
 
 
@@ -208,8 +205,8 @@ def _back() -> list[Row]:
 def _filter() -> list[Row]:
     rows = [
         Row(
-            name=f"filter {words}",
-            command=f"filter {{MODEL}} x.tsv {words}",
+            name=f"data clean {words}",
+            command=f"data clean x.tsv --score {{MODEL}} {words}",
             files={"x.tsv": _PAIR},
             code=2,
             message=message,
@@ -220,58 +217,56 @@ def _filter() -> list[Row]:
     return [
         *rows,
         Row(
-            name="filter: every line",
-            command="filter {MODEL} x.tsv --by round-trip --scores out --max-length 40",
-            files={"x.tsv": pairs},
-            lines=pairs.count(b"\n") + 1,
-            form="lines",
-            writes="out",
-        ),
-        Row(
-            name="filter: every line, a least score",
-            command="filter {MODEL} x.tsv --by round-trip --least 0 -o out.tsv --max-length 40",
+            name="data clean: every line",
+            command="data clean x.tsv -o out.tsv --report r.jsonl --workers 1",
             files={"x.tsv": pairs},
             writes="out.tsv",
         ),
         Row(
-            name="filter: only empty pairs",
-            command="filter {MODEL} x.tsv --by round-trip --keep 1 -o out.tsv",
+            name="data clean: every line, a least score",
+            command="data clean x.tsv --score {MODEL} --by round-trip --least 0 -o out.tsv --max-length 40",
+            files={"x.tsv": pairs},
+            writes="out.tsv",
+        ),
+        Row(
+            name="data clean: only empty pairs",
+            command="data clean x.tsv --score {MODEL} --by round-trip --keep 1 -o out.tsv",
             files={"x.tsv": b"\t\n\t\n"},
             code=3,
             message="x.tsv: no usable pair",
         ),
         Row(
-            name="filter: scores in a file of other things",
-            command="filter {MODEL} x.tsv --by round-trip --scores notes",
+            name="data clean: scores in a file of other things",
+            command="data clean x.tsv --score {MODEL} --by round-trip --scores notes --least 0 -o out.tsv",
             files={"x.tsv": _PAIR, "notes": b"milk\n"},
             code=2,
             message="notes: exists, but does not hold scores",
         ),
         Row(
-            name="filter: scores in a file of bytes",
-            command="filter {MODEL} x.tsv --by round-trip --scores notes",
+            name="data clean: scores in a file of bytes",
+            command="data clean x.tsv --score {MODEL} --by round-trip --scores notes --least 0 -o out.tsv",
             files={"x.tsv": _PAIR, "notes": b"\xff" * 100_000},
             code=2,
             message="notes: exists, but does not hold scores",
         ),
         Row(
-            name="filter: scores of a number",
-            command="filter {MODEL} x.tsv --by round-trip --scores notes",
+            name="data clean: scores of a number",
+            command="data clean x.tsv --score {MODEL} --by round-trip --scores notes --least 0 -o out.tsv",
             files={"x.tsv": _PAIR, "notes": b"# 17\n"},
             code=2,
             message="notes: exists, but does not hold scores",
         ),
         Row(
-            name="filter: scores in a folder",
-            command="filter {MODEL} x.tsv --by round-trip --scores in",
+            name="data clean: scores in a folder",
+            command="data clean x.tsv --score {MODEL} --by round-trip --scores in --least 0 -o out.tsv",
             files={"x.tsv": _PAIR, "in": Folder()},
             code=1,
             message="in: cannot be written",
             names="in",
         ),
         Row(
-            name="filter: no reverse model",
-            command="filter {MODEL} x.tsv --reverse nowhere --keep 1 -o out.tsv",
+            name="data clean: no reverse model",
+            command="data clean x.tsv --score {MODEL} --reverse nowhere --keep 1 -o out.tsv",
             files={"x.tsv": _PAIR},
             code=4,
             message="nowhere: no such model folder",

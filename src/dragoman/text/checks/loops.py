@@ -45,6 +45,8 @@ def _longest_loop(units: Sequence[str], least: int) -> tuple[int, int]:
     It has to come `least` times, and a single unit once more.
     """
     most = (0, 0)
+    if len(units) - len(set(units)) < least - 1:  # nothing comes that often at all
+        return most
     for period in range(1, min(_PERIOD, len(units) // 2) + 1):
         run = 0
         for place in range(period, len(units) + 1):

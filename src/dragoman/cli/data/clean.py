@@ -1,0 +1,215 @@
+"""`dragoman data clean`: repair and drop pairs of text by rules, and report each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dragoman.base.errors import ConfigError
+from dragoman.base.files import check_writable
+from dragoman.base.machine import usable_cores
+from dragoman.base.tables import aligned, count
+from dragoman.cli.data.scores import Scoring, make_scores, with_scores
+from dragoman.cli.input import keep_apart
+from dragoman.cli.models import Loading, files_of_models
+from dragoman.cli.options import Flag, Flags, Json, OutputFile, Quiet
+from dragoman.cli.outcome import tell, to_json, warn
+from dragoman.cli.writing import check_pairs_languages, made_of, opened_output, shown_rate, writing_to
+from dragoman.translation.search.options import Decoding
+
+if TYPE_CHECKING:
+    from dragoman.data.clean import RuledLines
+
+
+def clean_text(
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEXT...",
+            help="Text and its translation: two files, .tsv, .jsonl, .tmx, PO or XLIFF, patterns, or -.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    output: OutputFile = None,
+    rules: Annotated[
+        Path | None, Flag("Change the default rules by this file (TOML).", metavar="FILE")
+    ] = None,
+    show_rules: Annotated[bool, Flag("Print the default rules, with a comment on each.")] = False,
+    report: Annotated[
+        Path | None,
+        Flag(
+            "Write a line (JSON) for each pair that is repaired or dropped to this file, .jsonl or "
+            ".jsonl.gz. [default: by the name of the output, such as clean.en-de.report.jsonl.gz]",
+            metavar="FILE",
+        ),
+    ] = None,
+    page: Annotated[
+        Path | None, Flag("Write a page (HTML) with counts and examples.", metavar="FILE")
+    ] = None,
+    as_json: Json = False,
+    source_language: Annotated[
+        str | None, Flag("The source language. [default: from the names of the files]", metavar="CODE")
+    ] = None,
+    target_language: Annotated[str | None, Flag("The target language.", metavar="CODE")] = None,
+    workers: Annotated[
+        int | None, Flag("Processes that clean the text. [default: one a core]", at_least=1)
+    ] = None,
+    scoring: Annotated[
+        Scoring, Flags("score", "by", "reverse", "keep", "least", "scores", section="Scores of a model")
+    ],
+    decoding: Annotated[
+        Decoding,
+        Flags(
+            *("to", "batch_tokens"),
+            section="Scores of a model",
+            max_source_tokens=Flag("Drop pairs of more than N tokens.", flag="--max-length", default=256),
+        ),
+    ],
+    loading: Annotated[Loading, Flags("dtype", "average", section="Scores of a model")],
+    quiet: Quiet = False,
+) -> None:
+    """Repair pairs of text, and drop bad ones, by rules. Clean text stays as it is.
+
+    Each pair that is changed or dropped is a line of the report. A command that was stopped resumes. With
+    --score, pairs that models find unlikely are dropped, too: the score of dual is
+    exp(-(|f - r| + (f + r) / 2)) of the forward and the reverse cross-entropy a token (Junczys-Dowmunt 2018).
+
+    \b
+      dragoman data clean web.en-de.tsv -o clean.en-de.tsv --page report.html
+      dragoman data clean web.en-de.tsv -o best.en-de.tsv --score runs/en-de --reverse runs/de-en --keep 0.8
+      dragoman data clean --show-rules > rules.toml
+    """
+    from dragoman.data.rules import default_rules, read_rules
+
+    if show_rules:
+        print(default_rules())
+        return
+    if not text or output is None:
+        raise ConfigError(
+            "text and an output are needed", hint="dragoman data clean web.en-de.tsv -o clean.en-de.tsv"
+        )
+    from dragoman.data.clean import clean_page, cleaned, report_bytes, ruled_chunks, rules_of, summary
+    from dragoman.data.passes import mapped
+    from dragoman.data.writing import check_kind
+    from dragoman.documents.context.catalogues import open_parallel
+
+    scoring.check()
+    models = scoring.score or []
+    loading.check(models)
+    regular = output.is_file() or not output.exists()
+    if regular:
+        check_kind(output)
+    table = {} if rules is None else read_rules(rules)
+    report = report or _beside(output, regular)
+    if not report.name.endswith((".jsonl", ".jsonl.gz")):
+        raise ConfigError(
+            f"{report}: the report is JSON Lines", hint="name it report.jsonl or report.jsonl.gz"
+        )
+    scorer = scoring.scorer(loading, decoding) if models else None
+    languages = source_language, target_language
+    if scorer is not None:
+        languages = scorer.forward.source_language, decoding.to or scorer.forward.target_language
+    corpus = open_parallel(text, languages=languages)
+    languages = corpus.source_language, corpus.target_language
+    inputs = [*text, *corpus.files, rules, *files_of_models([*models, scoring.reverse])]
+    _check_apart([output, report, page, scoring.scores], inputs)
+    if regular and all(languages):
+        check_pairs_languages(output, *map(str, languages))
+    parts, missing = rules_of(corpus, table, languages)
+    for name in missing:
+        warn(f'without {name}, for want of its library: pip install "dragoman[data]"')
+    if missing_code := [side for side, code in zip(("source", "target"), languages, strict=True) if not code]:
+        tell(f"the {' and '.join(missing_code)} language is not known: no filter checks it", quiet=quiet)
+    before = os.times()
+
+    def about(**more: object) -> dict[str, str]:
+        return made_of(
+            text=corpus.files,
+            models=[*map(str, models)],
+            files={"reverse": scoring.reverse},
+            options={"languages": languages, "rules": table, "missing": missing, **more},
+        )
+
+    def choice() -> dict[str, str]:
+        return about(report=str(report), keep=scoring.keep, least=scoring.least)
+
+    with ExitStack() as stack:
+        chunks: Callable[..., Iterator[RuledLines]] = partial(ruled_chunks, corpus, parts)
+        scores = scoring.scores or output.with_name(f"{output.name}.scores")
+        if scorer is not None:
+            if not regular and scoring.scores is None:
+                scores = Path(stack.enter_context(TemporaryDirectory()), "scores")
+            options = {"by": scoring.by, "to": decoding.to, "max_length": decoding.max_source_tokens}
+            options |= {"batch_tokens": decoding.batch_tokens, **vars(loading)}
+            make_scores(scores, scorer, corpus, chunks, about(**options), quiet=quiet)
+        writer = stack.enter_context(writing_to(output, corpus.files or None, choice, [report]))
+        if skipped := writer.written.lines:
+            tell(f"{output}: resuming after pair {skipped:,}", quiet=quiet)
+        given = chunks(skip=skipped)
+        if scorer is not None:
+            given = with_scores(
+                given, scores, share=scoring.keep or 1.0, least=scoring.least or 0.0, skip=skipped
+            )
+        number, work = skipped, partial(cleaned, kind=output.suffix if regular else ".tsv")
+        done = stack.enter_context(shown_rate(lambda n: None, "cleaning", skipped=skipped, shown=not quiet))
+        for chunk, one in mapped(work, given, workers or usable_cores()):
+            number += len(chunk.lines)
+            packed = report_bytes(report, one.report)
+            writer.add(number, one.rows, truncated=False, counts=one.counts, more=[packed])
+            done(number)
+    if scorer is not None and scoring.scores is None:
+        scores.unlink(missing_ok=True)
+    found = summary(writer.written.counts)
+    if not found["kept"]:
+        warn(f"{output}: no pair is kept; {report} says why")
+    if page is not None:
+        with opened_output(page) as file:
+            file.write(clean_page(f"{corpus.name}, cleaned", found, report))
+    if as_json:
+        print(to_json(found))
+    used = sum(os.times()[:4]) - sum(before[:4])
+    tell("\n".join(_lines(found, report)), quiet=quiet or as_json)
+    tell(
+        f"{(number - skipped) / max(used, 0.01):,.0f} pairs/s on one core, {used:.3g} core-seconds",
+        quiet=quiet,
+    )
+
+
+def _beside(output: Path, regular: bool) -> Path:
+    if not regular:
+        raise ConfigError(f"{output}: a report to which file?", hint="name one with --report")
+    return output.with_suffix(".report.jsonl.gz")
+
+
+def _check_apart(outputs: list[Path | None], inputs: list[str | Path | None]) -> None:
+    """Raise ConfigError if an output is an input or another output, or cannot be written."""
+    paths = [path for path in outputs if path is not None]
+    for path in paths:
+        keep_apart(path, inputs)
+        check_writable(path)
+    if len({os.path.realpath(path) for path in paths}) < len(paths):
+        raise ConfigError("two outputs are the same file", hint="choose another name for one")
+
+
+def _lines(found: dict[str, Any], report: Path) -> list[str]:
+    """What was done, as text."""
+    lines = [
+        f"{count(found['pairs'], 'pair')}, {found['kept']:,} kept ({found['repaired']:,} of them repaired), "
+        f"{found['dropped']:,} dropped; each is in {report}"
+    ]
+    for kind, doing in (("filters", "dropped by"), ("repairs", "repaired:")):
+        rows = [
+            [f"  {doing} {name}", f"{many:,}", also]
+            for name, many in found[kind].items()
+            for also in [f"and {found['also'][name]:,} of others" if name in found["also"] else ""]
+        ]
+        lines += [line.rstrip() for line in aligned(rows, right=(1,))] if rows else []
+    return lines
