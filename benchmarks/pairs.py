@@ -65,9 +65,8 @@ def made(pairs: Sequence[tuple[str, str]], languages: Sequence[str], seed: int, 
             sides = [[one, other] for one, other in zip((source, target), more, strict=True)]
             sides[joined] = [" ".join(sides[joined])]
         elif case < 0.28:
-            which = chance.choice(((0,), (1,), (0, 1)))
-            for side in which:
-                sides[side] = halves(sides[side][0], chance)
+            side = chance.randrange(2)
+            sides[side] = halves(sides[side][0], chance)
         units.append((sides[0], sides[1]))
     order = list(range(len(units)))
     for _ in range(moves):

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from dragoman.data.words import Array, Table, Words, learnt
 
 _MOST = 3  # sentences of a side of a bead
 _PRIOR_XY = np.log([[0.90, 0.035, 0.004], [0.035, 0.006, 0.001], [0.004, 0.001, 0.0005]])
-_SKIP = math.log(0.015)  # a sentence without translation
+_SKIP, _NEXT_SKIP = math.log(0.015), math.log(0.5)  # a sentence without translation, and a further one
 _SKIP_APART = math.log(0.2)  # the same in what is left over
 _VARIANCE = 6.8  # of the length of a translation, for each character (Gale and Church 1993)
 _WORDS = 0.5  # how much the words count: they are not independent, as Model 1 assumes
@@ -43,7 +43,6 @@ _RARE = 6  # sentences with a word, for anchors
 _SMALL = 200_000  # cells of a table that is searched whole
 _MARGIN, _WIDEST = 20, 250  # sentences around the anchors, and around the line between distant ones
 _HEAT = 0.5  # for confidences: the scores are too sure of themselves
-_SKIPPED = -1, -2  # a sentence of the source, of the target
 
 
 @dataclass(frozen=True)
@@ -274,71 +273,98 @@ class _Grid:
         scores += self._paragraphs[np.ix_(begins[0][i], begins[1][j])]
         return scores
 
-    def sweep(self) -> tuple[list[Array], list[Array], list[Array]]:
-        """For each row: the best score of a path to its cells, its last step, and the sum of all paths."""
-        height, width = self.shape[0] + 1, self.shape[1] + 1
-        best, total = (np.full((_MOST + 1, width + _MOST), -np.inf) for _ in range(2))
-        bests, steps, totals = [], [], []
-        for first in range(0, height, _BLOCK):
-            last = min(first + _BLOCK, height)
-            left, right = int(self.begin_I[first]), int(self.end_I[last - 1])
-            scores = self.scores((first, last), (left, right)).reshape(_MOST**2, last - first, right - left)
-            for i in range(first, last):
-                low, high = int(self.begin_I[i]), int(self.end_I[i])
-                own = scores[:, i - first, low - left : high - left]
-                rows = []
-                for heat, table in ((1.0, best), (_HEAT, total)):
-                    row = np.empty((_MOST**2 + 1, high - low))
-                    for number in range(_MOST**2):
-                        x, y = number // _MOST + 1, number % _MOST + 1
-                        row[number] = table[(i - x) % (_MOST + 1), low + _MOST - y : high + _MOST - y]
-                    row[:-1] += heat * own
-                    row[-1] = table[(i - 1) % (_MOST + 1), low + _MOST : high + _MOST] + heat * self.skip
-                    if i == 0:
-                        row[-1, 0] = 0.0
-                    rows.append(row)
-                path = self.skip * np.arange(high - low)
-                step = rows[0].argmax(0).astype(np.int8)
-                value = rows[0].max(0) - path
-                run = np.maximum.accumulate(value)
-                step[step == _MOST**2] = _SKIPPED[0]
-                step[run > value] = _SKIPPED[1]
-                summed = np.logaddexp.reduce(rows[1], 0) - _HEAT * path
-                summed = np.logaddexp.accumulate(summed) + _HEAT * path
-                for table, new in ((best, run + path), (total, summed)):
-                    table[i % (_MOST + 1)] = -np.inf
-                    table[i % (_MOST + 1), low + _MOST : high + _MOST] = new
-                bests.append(run + path)
-                steps.append(step)
-                totals.append(summed)
-        return bests, steps, totals
+    def sweep(self, heat: float, union: np.ufunc) -> list[_Row]:
+        """The scores of all paths from the first cell, by rows: of the best one, or the logarithm of their sum.
 
-    def beads(self) -> list[Bead]:
-        """The best path."""
-        bests, steps, totals = self.sweep()
-        i, j = self.shape
-        flipped = (i + 1 - np.arange(i + 1)) 
-        behind = _Grid(
+        `union` is maximum or logaddexp. Scores are multiplied by `heat`.
+        """
+        height, width = self.shape[0] + 1, self.shape[1] + 1
+        first_skip, next_skip = heat * self.skip, heat * _NEXT_SKIP
+        outside = np.full(width + _MOST, -np.inf)
+        # Of the last rows: all paths to a cell, those that end with a bead, those that leave out a sentence of ours.
+        every, beads, ours = ([outside.copy() for _ in range(_MOST + 1)] for _ in range(3))
+        rows: list[_Row] = []
+        for start in range(0, height, _BLOCK):
+            end = min(start + _BLOCK, height)
+            left, right = int(self.begin_I[start]), int(self.end_I[end - 1])
+            scores = heat * self.scores((start, end), (left, right)).reshape(_MOST**2, end - start, -1)
+            for i in range(start, end):
+                low, high = int(self.begin_I[i]), int(self.end_I[i])
+                here = slice(low + _MOST, high + _MOST)
+                steps = scores[:, i - start, low - left : high - left].copy()
+                for number in range(_MOST**2):
+                    x, y = number // _MOST + 1, number % _MOST + 1
+                    steps[number] += every[(i - x) % (_MOST + 1)][low + _MOST - y : high + _MOST - y]
+                bead = union.reduce(steps, 0)
+                if i == 0:
+                    bead[0] = 0.0
+                before = (i - 1) % (_MOST + 1)
+                our = union(beads[before][here] + first_skip, ours[before][here] + next_skip)
+                # Sentences of theirs are left out behind those of ours.
+                path = next_skip * np.arange(high - low)
+                their = np.full(high - low, -np.inf)
+                their[1:] = union(bead[:-1] + first_skip, our[:-1] + next_skip)
+                their = union.accumulate(their - path) + path
+                row = _Row(bead, our, their, union.reduce([bead, our, their], 0), steps.argmax(0).astype(np.int8))
+                rows.append(row)
+                for table, new in ((every, row.every), (beads, bead), (ours, our)):
+                    table[i % (_MOST + 1)] = outside.copy()
+                    table[i % (_MOST + 1)][here] = new
+        return rows
+
+    def reversed(self) -> _Grid:
+        """The table of the sentences in reverse order."""
+        whole, width = slice(None, None, -1), self.shape[1] + 1
+        return _Grid(
             self.sides.reversed(),
-            self.forward.part(slice(None, None, -1), slice(None, None, -1)),
-            self.backward.part(slice(None, None, -1), slice(None, None, -1)),
-            (j + 1 - self.end_I[::-1], j + 1 - self.begin_I[::-1]),
+            self.forward.part(whole, whole),
+            self.backward.part(whole, whole),
+            (width - self.end_I[::-1], width - self.begin_I[::-1]),
             self.skip,
         )
-        _, _, after = behind.sweep()
-        whole = totals[-1][-1]
-        found: list[Bead] = []
+
+    def beads(self) -> list[Bead]:
+        """The best path, in order."""
+        best = self.sweep(1.0, np.maximum)
+        before, turned = self.sweep(_HEAT, np.logaddexp), self.reversed()
+        after = turned.sweep(_HEAT, np.logaddexp)
+        i, j = self.shape
+        state, found = best[i].state(j - self.begin_I[i]), list[Bead]()
         while i or j:
-            step = int(steps[i][j - self.begin_I[i]])
-            x, y = {_SKIPPED[0]: (1, 0), _SKIPPED[1]: (0, 1)}.get(step, (step // _MOST + 1, step % _MOST + 1))
-            start, begin = i - x, j - y
-            at = (start, begin - self.begin_I[start]), (i, j - self.begin_I[i])
-            score = bests[i][at[1][1]] - bests[start][at[0][1]]
-            turned = after[self.shape[0] - i][self.shape[1] - j - behind.begin_I[self.shape[0] - i]]
-            share = totals[start][at[0][1]] + _HEAT * score + turned - whole
-            found.append(Bead(start, i, begin, j, math.exp(min(share, 0.0)), float(score)))
-            i, j = start, begin
+            row, at = best[i], j - self.begin_I[i]
+            step = divmod(int(row.step[at]), _MOST)
+            x, y = (step[0] + 1, step[1] + 1) if state == 0 else (state % 2, state // 2)
+            score, share = 0.0, 0.0
+            start = best[i - x], j - y - self.begin_I[i - x]
+            if state == 0:
+                score = row.bead[at] - start[0].every[start[1]]
+                behind = self.shape[0] - i, self.shape[1] - j
+                share = _HEAT * score + before[i - x].every[start[1]] - before[-1].every[-1]
+                share += after[behind[0]].every[behind[1] - turned.begin_I[behind[0]]]
+                state = start[0].state(start[1])
+            elif state == 1:
+                above = start[0].bead[start[1]] + self.skip, start[0].our[start[1]] + _NEXT_SKIP
+                state = int(above[1] > above[0])
+            else:
+                aside = row.bead[at - 1] + self.skip, row.our[at - 1] + _NEXT_SKIP, row.their[at - 1] + _NEXT_SKIP
+                state = int(np.argmax(aside))
+            found.append(Bead(i - x, i, j - y, j, math.exp(min(share, 0.0)), float(score)))
+            i, j = i - x, j - y
         return found[::-1]
+
+
+class _Row(NamedTuple):
+    """The scores of the paths to the cells of a row."""
+
+    bead: Array  # that end with a bead
+    our: Array  # that leave out a sentence of the source last
+    their: Array  # that leave out one of the target last
+    every: Array
+    step: Array  # the best bead
+
+    def state(self, at: int) -> int:
+        """How the best path to a cell ends: 0, 1 and 2 for bead, our and their."""
+        return int(np.argmax([self.bead[at], self.our[at], self.their[at]]))
 
 
 def _aligned(sides: _Sides, forward: _Direction, backward: _Direction) -> list[Bead]:
@@ -427,5 +453,48 @@ def _trusted(chain: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 def _with_moved(
     beads: list[Bead], sides: _Sides, forward: _Direction, backward: _Direction, anchors: dict[int, int]
 ) -> list[Bead]:
-    """Align the stretches that are left over on both sides with each other."""
-    return beads
+    """Align the stretches that are left over on both sides with each other, those with most anchors first."""
+    while True:
+        runs = [_left_over(beads, side) for side in (0, 1)]
+        homes = [{at: run for run in own for at in range(*run)} for own in runs]
+        shared = Counter((homes[0][a], homes[1][b]) for a, b in anchors.items() if a in homes[0] and b in homes[1])
+        for (ours, theirs), _ in shared.most_common():
+            parts = slice(*ours), slice(*theirs)
+            own = {a - ours[0]: b - theirs[0] for a, b in anchors.items() if a in range(*ours) and b in range(*theirs)}
+            part = sides.part(*parts)
+            grid = _Grid(part, forward.part(*parts), backward.part(*parts[::-1]), _band(part, own), _SKIP_APART)
+            found = grid.beads()
+            if sum(one.score for one in found if all(one.sides)) > math.log(len(sides.length_J)):
+                break
+        else:
+            return beads
+        beads = [
+            one
+            for one in beads
+            if all(one.sides) or not (one.start in range(*ours) if one.sides[0] else one.target_start in range(*theirs))
+        ]
+        beads += [
+            replace(
+                one,
+                start=one.start + ours[0],
+                end=one.end + ours[0],
+                target_start=one.target_start + theirs[0],
+                target_end=one.target_end + theirs[0],
+                moved=True,
+            )
+            for one in found
+        ]
+
+
+def _left_over(beads: Sequence[Bead], side: int) -> list[tuple[int, int]]:
+    """The stretches of sentences that are in no bead with both sides."""
+    alone = sorted(
+        (one.start, one.target_start)[side] for one in beads if one.sides[side] and not one.sides[1 - side]
+    )
+    runs: list[tuple[int, int]] = []
+    for at in alone:
+        if runs and runs[-1][1] == at:
+            runs[-1] = runs[-1][0], at + 1
+        else:
+            runs.append((at, at + 1))
+    return runs
