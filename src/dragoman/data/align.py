@@ -40,7 +40,7 @@ _TAIL = np.log([math.erfc(step * _STEP / math.sqrt(2)) for step in range(800)]) 
 _AGREE = 0.9  # how often a translation begins a paragraph where the source does
 _BLOCK = 64  # rows that are scored at once
 _RARE = 6  # sentences with a word, for anchors
-_SMALL = 200_000  # cells of a table that is searched whole
+_SMALL = 40_000  # cells of a table that is searched whole
 _MARGIN, _WIDEST = 20, 250  # sentences around the anchors, and around the line between distant ones
 _HEAT = 0.5  # for confidences: the scores are too sure of themselves
 
@@ -79,7 +79,7 @@ def align(
     known: Iterable[tuple[str, str]] = (),
     translated: Sequence[str] | None = None,
     back: Sequence[str] | None = None,
-    passes: int = 2,
+    passes: int = 3,
 ) -> list[Bead]:
     """Return the beads of two documents, in the order of the source; each sentence is in one.
 
@@ -97,8 +97,8 @@ def align(
     own = translated is None, back is None
     texts = [(ours.known(a), theirs.known(b)) for a, b in known] if any(own) else []
     beads: list[Bead] = []
-    for _ in range(passes):
-        taught = [one for one in beads if sum(one.sides) <= 3 and min(one.sides) and one.confidence > 0.7]
+    for number in range(passes):
+        taught = [one for one in beads if sum(one.sides) <= 3 and min(one.sides) and one.score > 0]
         directions = []
         for flip, (given, other) in enumerate(views):
             pairs = [pair[:: -1 if flip else 1] for pair in texts] if own[flip] else []
@@ -106,7 +106,7 @@ def align(
                 spans = (one.start, one.end), (one.target_start, one.target_end)
                 pairs.append((given.joined(*spans[flip]), other.joined(*spans[1 - flip])))
             directions.append(_Direction(given, other, learnt(given, other, pairs)))
-        beads = _aligned(_Sides.of(source, target), *directions)
+        beads = _aligned(_Sides.of(source, target), *directions, sure=number == passes - 1)
     return beads
 
 
@@ -273,44 +273,47 @@ class _Grid:
         scores += self._paragraphs[np.ix_(begins[0][i], begins[1][j])]
         return scores
 
-    def sweep(self, heat: float, union: np.ufunc) -> list[_Row]:
-        """The scores of all paths from the first cell, by rows: of the best one, or the logarithm of their sum.
+    def sweep(self, *kinds: tuple[np.ufunc, float]) -> list[list[_Row]]:
+        """The scores of the paths from the first cell, by rows, for each kind.
 
-        `union` is maximum or logaddexp. Scores are multiplied by `heat`.
+        With maximum they are of the best path, with logaddexp the logarithm of the sum of all. Scores are
+        multiplied by the number of the kind.
         """
         height, width = self.shape[0] + 1, self.shape[1] + 1
-        first_skip, next_skip = heat * self.skip, heat * _NEXT_SKIP
         outside = np.full(width + _MOST, -np.inf)
-        # Of the last rows: all paths to a cell, those that end with a bead, those that leave out a sentence of ours.
-        every, beads, ours = ([outside.copy() for _ in range(_MOST + 1)] for _ in range(3))
-        rows: list[_Row] = []
+        # Of the last rows, for each kind: all paths, those that end with a bead, and those that leave out ours.
+        last = [[[outside] * 3 for _ in range(_MOST + 1)] for _ in kinds]
+        found: list[list[_Row]] = [[] for _ in kinds]
         for start in range(0, height, _BLOCK):
             end = min(start + _BLOCK, height)
             left, right = int(self.begin_I[start]), int(self.end_I[end - 1])
-            scores = heat * self.scores((start, end), (left, right)).reshape(_MOST**2, end - start, -1)
+            scores = self.scores((start, end), (left, right)).reshape(_MOST**2, end - start, -1)
             for i in range(start, end):
                 low, high = int(self.begin_I[i]), int(self.end_I[i])
                 here = slice(low + _MOST, high + _MOST)
-                steps = scores[:, i - start, low - left : high - left].copy()
-                for number in range(_MOST**2):
-                    x, y = number // _MOST + 1, number % _MOST + 1
-                    steps[number] += every[(i - x) % (_MOST + 1)][low + _MOST - y : high + _MOST - y]
-                bead = union.reduce(steps, 0)
-                if i == 0:
-                    bead[0] = 0.0
-                before = (i - 1) % (_MOST + 1)
-                our = union(beads[before][here] + first_skip, ours[before][here] + next_skip)
-                # Sentences of theirs are left out behind those of ours.
-                path = next_skip * np.arange(high - low)
-                their = np.full(high - low, -np.inf)
-                their[1:] = union(bead[:-1] + first_skip, our[:-1] + next_skip)
-                their = union.accumulate(their - path) + path
-                row = _Row(bead, our, their, union.reduce([bead, our, their], 0), steps.argmax(0).astype(np.int8))
-                rows.append(row)
-                for table, new in ((every, row.every), (beads, bead), (ours, our)):
-                    table[i % (_MOST + 1)] = outside.copy()
-                    table[i % (_MOST + 1)][here] = new
-        return rows
+                for number, (union, heat) in enumerate(kinds):
+                    steps = heat * scores[:, i - start, low - left : high - left]
+                    first_skip, next_skip = heat * self.skip, heat * _NEXT_SKIP
+                    rows = last[number]
+                    for step in range(_MOST**2):
+                        x, y = step // _MOST + 1, step % _MOST + 1
+                        steps[step] += rows[(i - x) % (_MOST + 1)][0][low + _MOST - y : high + _MOST - y]
+                    bead = union.reduce(steps, 0)
+                    if i == 0:
+                        bead[0] = 0.0
+                    _, beads, ours = rows[(i - 1) % (_MOST + 1)]
+                    our = union(beads[here] + first_skip, ours[here] + next_skip)
+                    # Sentences of theirs are left out behind those of ours.
+                    path = next_skip * np.arange(high - low)
+                    their = np.full(high - low, -np.inf)
+                    their[1:] = union(bead[:-1] + first_skip, our[:-1] + next_skip)
+                    their = union.accumulate(their - path) + path
+                    every = union.reduce([bead, our, their], 0)
+                    found[number].append(_Row(bead, our, their, every, steps.argmax(0).astype(np.int8)))
+                    rows[i % (_MOST + 1)] = [outside.copy() for _ in range(3)]
+                    for table, new in zip(rows[i % (_MOST + 1)], (every, bead, our), strict=True):
+                        table[here] = new
+        return found
 
     def reversed(self) -> _Grid:
         """The table of the sentences in reverse order."""
@@ -323,11 +326,11 @@ class _Grid:
             self.skip,
         )
 
-    def beads(self) -> list[Bead]:
-        """The best path, in order."""
-        best = self.sweep(1.0, np.maximum)
-        before, turned = self.sweep(_HEAT, np.logaddexp), self.reversed()
-        after = turned.sweep(_HEAT, np.logaddexp)
+    def beads(self, *, sure: bool) -> list[Bead]:
+        """The best path, in order. `sure` finds confidences, too."""
+        turned = self.reversed()
+        best, before = self.sweep((np.maximum, 1.0), (np.logaddexp, _HEAT)) if sure else (*self.sweep((np.maximum, 1.0)), [])
+        (after,) = turned.sweep((np.logaddexp, _HEAT)) if sure else ([],)
         i, j = self.shape
         state, found = best[i].state(j - self.begin_I[i]), list[Bead]()
         while i or j:
@@ -338,9 +341,11 @@ class _Grid:
             start = best[i - x], j - y - self.begin_I[i - x]
             if state == 0:
                 score = row.bead[at] - start[0].every[start[1]]
+            if state == 0 and sure:
                 behind = self.shape[0] - i, self.shape[1] - j
                 share = _HEAT * score + before[i - x].every[start[1]] - before[-1].every[-1]
                 share += after[behind[0]].every[behind[1] - turned.begin_I[behind[0]]]
+            if state == 0:
                 state = start[0].state(start[1])
             elif state == 1:
                 above = start[0].bead[start[1]] + self.skip, start[0].our[start[1]] + _NEXT_SKIP
@@ -367,10 +372,10 @@ class _Row(NamedTuple):
         return int(np.argmax([self.bead[at], self.our[at], self.their[at]]))
 
 
-def _aligned(sides: _Sides, forward: _Direction, backward: _Direction) -> list[Bead]:
+def _aligned(sides: _Sides, forward: _Direction, backward: _Direction, *, sure: bool) -> list[Bead]:
     anchors = _anchors(forward) | {}
-    beads = _Grid(sides, forward, backward, _band(sides, anchors)).beads()
-    return sorted(_with_moved(beads, sides, forward, backward, anchors), key=lambda one: one.start)
+    beads = _Grid(sides, forward, backward, _band(sides, anchors)).beads(sure=sure)
+    return sorted(_with_moved(beads, sides, forward, backward, anchors, sure=sure), key=lambda one: one.start)
 
 
 def _anchors(direction: _Direction) -> dict[int, int]:
@@ -451,7 +456,13 @@ def _trusted(chain: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _with_moved(
-    beads: list[Bead], sides: _Sides, forward: _Direction, backward: _Direction, anchors: dict[int, int]
+    beads: list[Bead],
+    sides: _Sides,
+    forward: _Direction,
+    backward: _Direction,
+    anchors: dict[int, int],
+    *,
+    sure: bool,
 ) -> list[Bead]:
     """Align the stretches that are left over on both sides with each other, those with most anchors first."""
     while True:
@@ -463,7 +474,7 @@ def _with_moved(
             own = {a - ours[0]: b - theirs[0] for a, b in anchors.items() if a in range(*ours) and b in range(*theirs)}
             part = sides.part(*parts)
             grid = _Grid(part, forward.part(*parts), backward.part(*parts[::-1]), _band(part, own), _SKIP_APART)
-            found = grid.beads()
+            found = grid.beads(sure=sure)
             if sum(one.score for one in found if all(one.sides)) > math.log(len(sides.length_J)):
                 break
         else:
