@@ -62,9 +62,19 @@ class Bead:
     end: int
     target_start: int
     target_end: int
-    confidence: float = 0.0
     score: float = 0.0
+    chance: float = 0.0  # its probability among all alignments
     moved: bool = False  # it stands elsewhere in the target
+
+    @property
+    def confidence(self) -> float:
+        """How sure it is that its sides are translations, from 0 to 1."""
+        return self.chance
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Where its sentences begin and end on both sides."""
+        return (self.start, self.end), (self.target_start, self.target_end)
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -103,10 +113,9 @@ def align(
         for flip, (given, other) in enumerate(views):
             pairs = [pair[:: -1 if flip else 1] for pair in texts] if own[flip] else []
             for one in taught:
-                spans = (one.start, one.end), (one.target_start, one.target_end)
-                pairs.append((given.joined(*spans[flip]), other.joined(*spans[1 - flip])))
+                pairs.append((given.joined(*one.spans[flip]), other.joined(*one.spans[1 - flip])))
             directions.append(_Direction(given, other, learnt(given, other, pairs)))
-        beads = _aligned(_Sides.of(source, target), *directions, sure=number == passes - 1)
+        beads = _aligned(_Sides.of(source, target, taught), *directions, sure=number == passes - 1)
     return beads
 
 
@@ -121,13 +130,20 @@ class _Sides:
     ratio: float  # characters of the target for one of the source
 
     @staticmethod
-    def of(source: Prose, target: Prose) -> _Sides:
+    def of(source: Prose, target: Prose, taught: Sequence[Bead] = ()) -> _Sides:
         lengths = [np.array([len(text) for text in one.sentences], float) for one in (source, target)]
         begins = [
             np.array([*one.begins, True] if one.begins else [True] * (len(one.sentences) + 1), bool)
             for one in (source, target)
         ]
-        ratio = (lengths[1].sum() + 100) / (lengths[0].sum() + 100)
+        if taught:
+            lengths_of = [
+                sum(one[slice(*span)].sum() for span in spans)
+                for one, spans in zip(lengths, zip(*(bead.spans for bead in taught), strict=True), strict=True)
+            ]
+        else:
+            lengths_of = [one.mean() if len(one) else 0.0 for one in lengths]
+        ratio = float((lengths_of[1] + 10) / (lengths_of[0] + 10))
         return _Sides(*lengths, *begins, ratio)
 
     def part(self, rows: slice, columns: slice) -> _Sides:
@@ -200,9 +216,9 @@ class _Direction:
             self.table.probability_VN[words_U][u, n],
             len(words_U) * len(words_V),
         )
-        likelier_UV = flat.reshape(len(words_U), -1) / self.share_W[words_V]
+        likelier_UV = flat.reshape(len(words_U), len(words_V)) / self.share_W[words_V]
         found_GV = count_GU @ likelier_UV.astype(np.float32)
-        open_G = count_GU @ self.open_V[words_U].astype(np.float32) 
+        open_G = count_GU @ self.open_V[words_U].astype(np.float32)
         length_G = count_GU.sum(1)
         many = rows[1] - rows[0]
         gains = []
@@ -232,8 +248,7 @@ class _Grid:
         self._sums = [
             np.concatenate([np.zeros(_MOST + 1), np.cumsum(one)]) for one in (sides.length_I, sides.length_J)
         ]
-        rates = [one[:-1].mean() if len(one) > 1 else 1.0 for one in (sides.begins_I, sides.begins_J)]
-        rate = max(math.sqrt(rates[0] * rates[1]), 0.01)
+        rate = math.sqrt(sides.begins_I.mean() * sides.begins_J.mean())
         self._paragraphs = np.zeros((2, 2))
         self._crossing = 0.0
         if rate < _AGREE:
@@ -353,7 +368,7 @@ class _Grid:
             else:
                 aside = row.bead[at - 1] + self.skip, row.our[at - 1] + _NEXT_SKIP, row.their[at - 1] + _NEXT_SKIP
                 state = int(np.argmax(aside))
-            found.append(Bead(i - x, i, j - y, j, math.exp(min(share, 0.0)), float(score)))
+            found.append(Bead(i - x, i, j - y, j, float(score), math.exp(min(share, 0.0)) if sure else 0.0))
             i, j = i - x, j - y
         return found[::-1]
 
