@@ -1,4 +1,4 @@
-"""Sentence alignment: the search against all alignments of small texts, and planted changes in larger ones."""
+"""Sentence alignment: the search against all alignments of small texts, and planted changes in others."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ def grid(seed: int, size: tuple[int, int]) -> module._Grid:
     """A table of a few sentences of chance, with paragraphs."""
     chance = random.Random(seed)
     sides = [
-        [" ".join(chance.choices(("ab", "cdefg", "hij", "klmnop", "42"), k=chance.randint(1, 9))) for _ in range(many)]
+        [
+            " ".join(chance.choices(("ab", "cdefg", "hij", "klmnop", "42"), k=chance.randint(1, 9)))
+            for _ in range(many)
+        ]
         for many in size
     ]
     begins = [[chance.random() < 0.5 for _ in one] for one in sides]
@@ -88,10 +91,10 @@ def test_the_best_of_all_alignments_is_found_with_its_probability(seed: int, siz
     scores = table.scores((0, size[0] + 1), (0, size[1] + 1))
 
     def score(step: tuple[int, ...]) -> float:
-        i, j, k, l, *left_out = step
+        i, j, k, m, *left_out = step
         if left_out:
-            return module._SKIP + (k - i + l - j - 1) * module._NEXT_SKIP
-        return float(scores[k - i - 1, l - j - 1, k, l])
+            return module._SKIP + (k - i + m - j - 1) * module._NEXT_SKIP
+        return float(scores[k - i - 1, m - j - 1, k, m])
 
     every = [(sum(map(score, path)), path) for path in paths(0, 0, size)]
     best, steps = max(every)
@@ -111,7 +114,9 @@ def test_the_best_of_all_alignments_is_found_with_its_probability(seed: int, siz
 
 def test_the_words_of_a_group_are_a_mixture_of_their_translations() -> None:
     given, other = Words(["a b", "c", "b b"], "en"), Words(["x y", "y", "z x x"], "de")
-    table = Table(np.array([[0, 1], [2, -1], [1, -1]], np.int32), np.array([[0.5, 0.3], [0.9, 0], [0.2, 0]], np.float32))
+    table = Table(
+        np.array([[0, 1], [2, -1], [1, -1]], np.int32), np.array([[0.5, 0.3], [0.9, 0], [0.2, 0]], np.float32)
+    )
     direction = module._Direction(given, other, table)
     share = [(count + 0.5) / 7.5 for count in (3, 2, 1)]
     gains = direction.gains((0, 4), (0, 4))
@@ -122,7 +127,9 @@ def test_the_words_of_a_group_are_a_mixture_of_their_translations() -> None:
         for word in other.lines[column]:
             p = share[word]
             for one in words:
-                row = dict(zip(table.candidates_VN[one].tolist(), table.probability_VN[one].tolist(), strict=True))
+                row = dict(
+                    zip(table.candidates_VN[one].tolist(), table.probability_VN[one].tolist(), strict=True)
+                )
                 row.pop(-1, None)
                 p += row.get(word, 0) + (1 - sum(row.values())) * share[word]
             expected += math.log(p / (len(words) + 1) / share[word])
@@ -182,24 +189,24 @@ def test_confidence_tells_what_is_wrong() -> None:
 
 
 def test_known_pairs_and_translations_help() -> None:
-    english = ["A dog.", "A cat.", "A cow.", "A pig."]
-    german = ["Die Katze.", "Die Kuh.", "Ein Schwein.", "Ein Pferd."]
-    known = [*zip(english, ["Ein Hund.", *german], strict=False)] * 5
-    wanted = [(1, 2, 0, 1), (2, 3, 1, 2), (3, 4, 2, 3)]
+    english = [f"A {one}." for one in ANIMALS]
+    german = [f"Ein {one}." for one in TIERE]
+    theirs = [*german[1:], "Ein Wal."]
+    wanted = {(n, n + 1, n - 1, n) for n in range(2, 10)}
 
-    assert found(english, german, known=known) == wanted
-    assert found(english, german, translated=["Ein Hund.", *german[:3]]) == wanted
-    assert found(english, german, back=[*english[1:], "A horse."]) == wanted
-    assert found(english, german) != wanted
+    assert wanted <= {*found(english, theirs, known=[*zip(english, german, strict=True)] * 5)}
+    assert wanted <= {*found(english, theirs, translated=german)}
+    assert wanted <= {*found(english, theirs, back=[*english[1:], "A whale."])}
+    assert not wanted <= {*found(english, theirs)}
 
 
 def test_paragraphs_are_anchors_but_no_borders() -> None:
-    english = Prose(["One two.", "Three four.", "Five six.", "Seven eight."], "en", [True, False, True, False])
+    english = Prose(
+        ["One two.", "Three four.", "Five six.", "Seven eight."], "en", [True, False, True, False]
+    )
     german = Prose(["Ein zwei.", "Drei vier fünf sechs.", "Sieben acht."], "de", [True, True, False])
     split = Prose(german.sentences, "de", [True, False, True])
-    sides = [
-        [one.sides for one in align(english, other, passes=1)] for other in (german, split)
-    ]
+    sides = [[one.sides for one in align(english, other, passes=1)] for other in (german, split)]
 
     assert all(sum(x for x, _ in one) == 4 and sum(y for _, y in one) == 3 for one in sides)
     assert sides[0] != [] != sides[1]
@@ -208,7 +215,9 @@ def test_paragraphs_are_anchors_but_no_borders() -> None:
 # ---- odd documents
 
 
-@pytest.mark.parametrize("sides", [([], []), (["One."], []), ([], ["Eins."]), (["."], ["."]), (["", ""], [""])])
+@pytest.mark.parametrize(
+    "sides", [([], []), (["One."], []), ([], ["Eins."]), (["."], ["."]), (["", ""], [""])]
+)
 def test_empty_and_one_sided_documents(sides: tuple[list[str], list[str]]) -> None:
     beads = align(Prose(sides[0], "en"), Prose(sides[1], "de"))
 
@@ -226,9 +235,9 @@ def test_identical_documents() -> None:
 def test_a_long_document_against_a_short_one() -> None:
     english, german = story(230)
 
-    beads = found(english, german[180:210])
+    beads = found(english, german[200:])
 
-    assert beads == [(n + 180, n + 181, n, n + 1) for n in range(30)]
+    assert beads == [(n + 200, n + 201, n, n + 1) for n in range(30)]
 
 
 def test_scripts_without_spaces() -> None:

@@ -139,7 +139,9 @@ class _Sides:
         if taught:
             lengths_of = [
                 sum(one[slice(*span)].sum() for span in spans)
-                for one, spans in zip(lengths, zip(*(bead.spans for bead in taught), strict=True), strict=True)
+                for one, spans in zip(
+                    lengths, zip(*(bead.spans for bead in taught), strict=True), strict=True
+                )
             ]
         else:
             lengths_of = [one.mean() if len(one) else 0.0 for one in lengths]
@@ -296,7 +298,7 @@ class _Grid:
         """
         height, width = self.shape[0] + 1, self.shape[1] + 1
         outside = np.full(width + _MOST, -np.inf)
-        # Of the last rows, for each kind: all paths, those that end with a bead, and those that leave out ours.
+        # Of the last rows, by kind: all paths, those that end with a bead, those that leave out ours.
         last = [[[outside] * 3 for _ in range(_MOST + 1)] for _ in kinds]
         found: list[list[_Row]] = [[] for _ in kinds]
         for start in range(0, height, _BLOCK):
@@ -344,7 +346,11 @@ class _Grid:
     def beads(self, *, sure: bool) -> list[Bead]:
         """The best path, in order. `sure` finds confidences, too."""
         turned = self.reversed()
-        best, before = self.sweep((np.maximum, 1.0), (np.logaddexp, _HEAT)) if sure else (*self.sweep((np.maximum, 1.0)), [])
+        best, before = (
+            self.sweep((np.maximum, 1.0), (np.logaddexp, _HEAT))
+            if sure
+            else (*self.sweep((np.maximum, 1.0)), [])
+        )
         (after,) = turned.sweep((np.logaddexp, _HEAT)) if sure else ([],)
         i, j = self.shape
         state, found = best[i].state(j - self.begin_I[i]), list[Bead]()
@@ -366,7 +372,11 @@ class _Grid:
                 above = start[0].bead[start[1]] + self.skip, start[0].our[start[1]] + _NEXT_SKIP
                 state = int(above[1] > above[0])
             else:
-                aside = row.bead[at - 1] + self.skip, row.our[at - 1] + _NEXT_SKIP, row.their[at - 1] + _NEXT_SKIP
+                aside = (
+                    row.bead[at - 1] + self.skip,
+                    row.our[at - 1] + _NEXT_SKIP,
+                    row.their[at - 1] + _NEXT_SKIP,
+                )
                 state = int(np.argmax(aside))
             found.append(Bead(i - x, i, j - y, j, float(score), math.exp(min(share, 0.0)) if sure else 0.0))
             i, j = i - x, j - y
@@ -483,12 +493,20 @@ def _with_moved(
     while True:
         runs = [_left_over(beads, side) for side in (0, 1)]
         homes = [{at: run for run in own for at in range(*run)} for own in runs]
-        shared = Counter((homes[0][a], homes[1][b]) for a, b in anchors.items() if a in homes[0] and b in homes[1])
+        shared = Counter(
+            (homes[0][a], homes[1][b]) for a, b in anchors.items() if a in homes[0] and b in homes[1]
+        )
         for (ours, theirs), _ in shared.most_common():
             parts = slice(*ours), slice(*theirs)
-            own = {a - ours[0]: b - theirs[0] for a, b in anchors.items() if a in range(*ours) and b in range(*theirs)}
+            own = {
+                a - ours[0]: b - theirs[0]
+                for a, b in anchors.items()
+                if a in range(*ours) and b in range(*theirs)
+            }
             part = sides.part(*parts)
-            grid = _Grid(part, forward.part(*parts), backward.part(*parts[::-1]), _band(part, own), _SKIP_APART)
+            grid = _Grid(
+                part, forward.part(*parts), backward.part(*parts[::-1]), _band(part, own), _SKIP_APART
+            )
             found = grid.beads(sure=sure)
             if sum(one.score for one in found if all(one.sides)) > math.log(len(sides.length_J)):
                 break
@@ -497,7 +515,8 @@ def _with_moved(
         beads = [
             one
             for one in beads
-            if all(one.sides) or not (one.start in range(*ours) if one.sides[0] else one.target_start in range(*theirs))
+            if all(one.sides)
+            or not (one.start in range(*ours) if one.sides[0] else one.target_start in range(*theirs))
         ]
         beads += [
             replace(

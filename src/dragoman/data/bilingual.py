@@ -81,7 +81,7 @@ def couples_of(names: Sequence[str], languages: Languages) -> tuple[list[tuple[P
     couples = [(path, sides[1][key]) for key, path in sides[0].items() if key in sides[1]]
     if not couples:
         raise DataError(
-            f"{names[0]} and {names[1]}: no documents with the same name: {listing([*map(str, alone)], most=4)}",
+            f"{names[0]} and {names[1]}: no two names fit: {listing([*map(str, alone)], most=4)}",
             hint="name them alike, as in en/manual.html and de/manual.html, or name two documents",
         )
     return couples, alone
@@ -117,7 +117,9 @@ def read_prose(path: Path, language: str, languages: Languages, format: Format |
             data = read_bytes(path)
             format = format or document_format(path, data)
             segments = format.parse(data, languages).segments
-            contents = [one.target or () for one in segments if one.target] or [one.source for one in segments]
+            contents = [one.target or () for one in segments if one.target] or [
+                one.source for one in segments
+            ]
             texts = [
                 plain_text(part, labels=format.has_labels)
                 for content in contents
@@ -153,7 +155,8 @@ class AlignedDocuments:
             if all(one.sides) and one.confidence >= least:
                 spans = (self.source, one.start, one.end), (self.target, one.target_start, one.target_end)
                 source, target = (
-                    between(" ", "en", side.language).join(side.sentences[start:end]) for side, start, end in spans
+                    between(" ", "en", side.language).join(side.sentences[start:end])
+                    for side, start, end in spans
                 )
                 yield source, target
 
@@ -176,7 +179,8 @@ def review_page(documents: Sequence[AlignedDocuments], least: float) -> str:
             "source": one.source.sentences,
             "target": one.target.sentences,
             "beads": [
-                [b.start, b.end, b.target_start, b.target_end, round(b.confidence, 3), b.moved] for b in one.beads
+                [b.start, b.end, b.target_start, b.target_end, round(b.confidence, 3), b.moved]
+                for b in one.beads
             ],
         }
         for one in documents

@@ -181,7 +181,9 @@ def _write(
         return
     with opened_output(output) as file:
         if kind == ".tmx":
-            units = ((tmx.holdable(a), tmx.holdable(b), {"origin": tmx.holdable(name)}) for name, a, b in found)
+            units = (
+                (tmx.holdable(a), tmx.holdable(b), {"origin": tmx.holdable(name)}) for name, a, b in found
+            )
             tmx.write_units(file, units, source=source, target=target)
         else:
             file.writelines(row_of(Line(0, a, b, document=name), kind) for name, a, b in found)
