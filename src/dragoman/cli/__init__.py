@@ -42,7 +42,9 @@ COMMANDS = {
         "translate.back_translate", "back_translate", "Make synthetic parallel text from monolingual text."
     ),
     "filter": _Command("evaluate.filter", "filter_pairs", "Keep the best pairs of parallel text."),
-    "data": _Command("data.data", "data", "See parallel text, clean it and divide it; find pairs in documents."),
+    "data": _Command(
+        "data.data", "data", "See parallel text, clean it and divide it; find pairs in documents."
+    ),
     "align": _Command("evaluate.given", "align", "Align the words of text and its translation."),
     "risk": _Command("evaluate.given", "risk", "Flag doubtful translations."),
     "serve": _Command("serve", "serve", "Serve models to clients of LibreTranslate and DeepL.", "Configured"),

@@ -2,8 +2,8 @@
 
 A bead is some sentences of one side and their translation, 1-1 in most cases. Dynamic programming finds the
 likeliest sequence of beads, by the lengths of their sides (Gale and Church 1993, "A program for aligning
-sentences in bilingual corpora") and by their words (`words.py`). A first pass knows only words that are alike;
-the lexicon that its beads teach scores the second one (Moore 2002). Sentences that share rare words are
+sentences in bilingual corpora") and by their words (`words.py`). A first pass knows only words that are
+alike; the lexicon that its beads teach scores the second one (Moore 2002). Sentences that share rare words are
 anchors; between them lies the band of the table that is searched. What both sides have left over is aligned
 with each other at the end, so that a section may stand elsewhere.
 
@@ -146,7 +146,7 @@ class _Sides:
         else:
             lengths_of = [one.mean() if len(one) else 0.0 for one in lengths]
         ratio = float((lengths_of[1] + 10) / (lengths_of[0] + 10))
-        return _Sides(*lengths, *begins, ratio)
+        return _Sides(lengths[0], lengths[1], begins[0], begins[1], ratio)
 
     def part(self, rows: slice, columns: slice) -> _Sides:
         more = [slice(one.start, one.stop + 1) for one in (rows, columns)]
@@ -159,8 +159,8 @@ class _Sides:
         )
 
     def reversed(self) -> _Sides:
-        arrays = (self.length_I, self.length_J, self.begins_I, self.begins_J)
-        return _Sides(*(one[::-1] for one in arrays), self.ratio)
+        lengths = self.length_I[::-1], self.length_J[::-1]
+        return _Sides(*lengths, self.begins_I[::-1], self.begins_J[::-1], self.ratio)
 
 
 class _Lines:
@@ -272,10 +272,12 @@ class _Grid:
         ours = length_XI[:, None, :, None] * self.sides.ratio
         theirs = length_YJ[None, :, None, :]
         off = np.abs(theirs - ours) / np.sqrt(np.maximum((ours + theirs) / 2, 1) * _VARIANCE)
-        scores = _TAIL[np.minimum(off / _STEP, len(_TAIL) - 1).astype(np.int32)] + _PRIOR_XY[:, :, None, None]
+        scores: Array = (
+            _TAIL[np.minimum(off / _STEP, len(_TAIL) - 1).astype(np.int32)] + _PRIOR_XY[:, :, None, None]
+        )
         begins = [one.astype(np.int64) for one in (self.sides.begins_I, self.sides.begins_J)]
         for one in range(_MOST):
-            sum_x, sum_y = 0.0, 0.0
+            sum_x, sum_y = np.zeros((many[1], many[0])), np.zeros(many)
             for other in range(_MOST):
                 sum_y = sum_y + gain_XIO[one, :, 2 - other : 2 - other + many[1]]
                 scores[one, other] += _WORDS / 2 * sum_y

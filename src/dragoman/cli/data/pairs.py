@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from io import TextIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.files import check_writable, write_whole
@@ -68,9 +69,9 @@ def pairs(
 ) -> None:
     """Find the sentence pairs of documents and their translations.
 
-    Sentences may be merged, split or left out, and sections may stand elsewhere. Files of folders and patterns
-    belong together if their names differ only in the language: manual.en.html and manual.de.html, en/x.md and
-    de/x.md.
+    Sentences may be merged, split or left out, and sections may stand elsewhere. Files of folders and
+    patterns belong together if their names differ only in the language: manual.en.html and manual.de.html,
+    en/x.md and de/x.md.
 
     \b
       dragoman data pairs manual.en.html manual.de.html -o manual.tmx --page review.html
@@ -184,6 +185,6 @@ def _write(
             units = (
                 (tmx.holdable(a), tmx.holdable(b), {"origin": tmx.holdable(name)}) for name, a, b in found
             )
-            tmx.write_units(file, units, source=source, target=target)
+            tmx.write_units(cast(TextIOBase, file), units, source=source, target=target)
         else:
             file.writelines(row_of(Line(0, a, b, document=name), kind) for name, a, b in found)
