@@ -3,8 +3,8 @@
 A bead is some sentences of one side and their translation, 1-1 in most cases. Dynamic programming finds the
 likeliest sequence of beads, by the lengths of their sides (Gale and Church 1993, "A program for aligning
 sentences in bilingual corpora") and by their words (`words.py`). A first pass knows only words that are
-alike; the lexicon that its beads teach scores the second one (Moore 2002). Sentences that share rare words are
-anchors; between them lies the band of the table that is searched. What both sides have left over is aligned
+alike; the lexicon that its beads teach scores the next ones (Moore 2002). Sentences that share rare words
+are anchors; between them lies the band of the table that is searched. What both sides have left over is aligned
 with each other at the end, so that a section may stand elsewhere.
 
 The score of a bead is a logarithm: how much likelier its sides are together than apart. Its confidence comes
@@ -99,19 +99,21 @@ def align(
     """
     ours = Words(source.sentences, source.language)
     theirs = Words(target.sentences, target.language)
-    views = [(ours, theirs), (theirs, ours)]
-    if translated is not None:
-        views[0] = Words(translated, target.language), theirs
-    if back is not None:
-        views[1] = Words(back, source.language), ours
-    own = translated is None, back is None
-    texts = [(ours.known(a), theirs.known(b)) for a, b in known] if any(own) else []
+    # Of a model, words of one language are compared, in both directions.
+    ahead = ours if translated is None else Words(translated, target.language)
+    behind = theirs if back is None else Words(back, source.language)
+    views = (
+        (ahead, behind if translated is None and back is not None else theirs),
+        (behind, ahead if back is None and translated is not None else ours),
+    )
+    plain = translated is None and back is None
+    texts = [(ours.known(a), theirs.known(b)) for a, b in known] if plain else []
     beads: list[Bead] = []
     for number in range(passes):
         taught = [one for one in beads if sum(one.sides) <= 3 and min(one.sides) and one.score > 0]
         directions = []
         for flip, (given, other) in enumerate(views):
-            pairs = [pair[:: -1 if flip else 1] for pair in texts] if own[flip] else []
+            pairs = [pair[:: -1 if flip else 1] for pair in texts]
             for one in taught:
                 pairs.append((given.joined(*one.spans[flip]), other.joined(*one.spans[1 - flip])))
             directions.append(_Direction(given, other, learnt(given, other, pairs)))
