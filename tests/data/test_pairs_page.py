@@ -34,6 +34,7 @@ def test_the_page_is_accessible_on_a_phone(browser: Any, file: Path, scheme: str
     )
     page = context.new_page()
     page.goto(file.as_uri())
+    page.locator(".row").first.wait_for(timeout=5000)
     found = axe.Axe().run(page).response["violations"]
 
     assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []

@@ -59,7 +59,9 @@ function draw(at) {
     if (at !== undefined) list.querySelector(`[data-row="${at}"]`)?.focus();
 }
 
-const rank = (row) => row.rank ?? row.sure ?? 1;
+function rank(row) {
+    return row.rank ?? row.sure ?? 1;
+}
 
 function change(make, at) {
     const next = make(rows, at);
