@@ -4,8 +4,8 @@ A bead is some sentences of one side and their translation, 1-1 in most cases. D
 likeliest sequence of beads, by the lengths of their sides (Gale and Church 1993, "A program for aligning
 sentences in bilingual corpora") and by their words (`words.py`). A first pass knows only words that are
 alike; the lexicon that its beads teach scores the next ones (Moore 2002). Sentences that share rare words
-are anchors; between them lies the band of the table that is searched. What both sides have left over is aligned
-with each other at the end, so that a section may stand elsewhere.
+are anchors; between them lies the band of the table that is searched. What both sides have
+left over is aligned with each other at the end, so that a section may stand elsewhere.
 
 The score of a bead is a logarithm: how much likelier its sides are together than apart. Its confidence comes
 from its probability among all alignments (forward-backward).
