@@ -113,7 +113,7 @@ def align(
         taught = [one for one in beads if sum(one.sides) <= 3 and min(one.sides) and one.score > 0]
         directions = []
         for flip, (given, other) in enumerate(views):
-            pairs = [pair[:: -1 if flip else 1] for pair in texts]
+            pairs: list[tuple[Sequence[int], Sequence[int]]] = [(b, a) if flip else (a, b) for a, b in texts]
             for one in taught:
                 pairs.append((given.joined(*one.spans[flip]), other.joined(*one.spans[1 - flip])))
             directions.append(_Direction(given, other, learnt(given, other, pairs)))
