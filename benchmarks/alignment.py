@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from gold import gold_alignment
 from numpy.typing import NDArray
 
 from dragoman import Alignment, Translation, Translator
@@ -28,7 +29,6 @@ from dragoman.evaluation.alignment import score_alignments
 from dragoman.models.shapes import TransformerOptions
 from dragoman.text.lexicon.lexicon import IdPairs, learn
 from dragoman.text.lexicon.pharaoh import Gold
-from dragoman.text.toy import gold_alignment
 from dragoman.translation.search.alignment import links_of
 
 _WIDTH = 400  # translations of a token that Model 1 keeps

@@ -27,6 +27,7 @@ from typing import Annotated, Any
 
 import torch
 import typer
+from measuring.turns import orders
 from torch import Tensor, nn
 
 from dragoman.base import machine
@@ -34,7 +35,6 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.files import write_whole
 from dragoman.base.html import charts
 from dragoman.base.tables import aligned, count
-from dragoman.bench.turns import orders
 from dragoman.cli.options import Commands, Json, Quiet
 from dragoman.cli.outcome import run, tell
 from dragoman.models import loops as native

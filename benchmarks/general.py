@@ -8,8 +8,8 @@ Trains the recipe of a Transformer with `dragoman train`, in one process for eac
 of its shape with transformers' Seq2SeqTrainer (benchmarks/peers/huggingface_training.py), which learn a
 SentencePiece vocabulary of its size: once with the defaults of TrainingArguments, and once with settings for
 training from scratch. PYTHON has transformers and accelerate; by default it is the one that
-`dragoman bench peers huggingface` installs. The native engine scores all models with a beam of 4, on the test
-text of the recipe and on those of --score. --also scores additional models, such as a student.
+`python benchmarks/peers/install.py huggingface` installs. The native engine scores all models with a beam of
+4, on the test text of the recipe and on those of --score. --also scores additional models, such as a student.
 
 Prints a row for each model: its number of weights, minutes of its command, BLEU and chrF on each text, and
 the difference of its mean chrF from the first model's. The time includes validation for dragoman, and
@@ -32,20 +32,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from peers.install import python_of
 from time_to_quality import PEER, TUNED, marian_shape
 
 from dragoman import Translator
 from dragoman.base import machine
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned
-from dragoman.bench.peers import python_of
 from dragoman.evaluation.evaluate import evaluate
 from dragoman.text.corpora.corpus import open_corpus
 from dragoman.training.runs.recipe import Recipe, find_data, resolve
 from dragoman.translation.folder.digest import digest_of
 from dragoman.translation.folder.header import read_header
 
-DRIVER = Path(__file__).parent / "peers" / PEER
 OURS = "dragoman"
 METHODS: dict[str, tuple[str, ...]] = {
     OURS: (),
@@ -104,7 +103,7 @@ def command_of(method: str, folder: Path, recipe: Recipe, options: argparse.Name
     write_whole(shape, json.dumps(marian_shape(recipe), indent=1))
     train = [str(path) for path in find_data(recipe.data, options.data, recipe.data.train)]
     return [
-        *(str(options.huggingface), str(DRIVER), *train, str(folder), "--shape", str(shape)),
+        *(str(options.huggingface), str(PEER), *train, str(folder), "--shape", str(shape)),
         *("--minutes", f"{options.minutes:g}", "--seed", str(options.seed)),
         *("--threads", str(options.threads), *METHODS[method]),
     ]

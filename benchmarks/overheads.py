@@ -3,7 +3,7 @@
     python benchmarks/overheads.py [--preset tiny] [--threads 2] [--rounds 25]
     torchrun --nproc-per-node 2 benchmarks/overheads.py [--preset tiny] [--threads 1]
 
-The model and the batch are those of `dragoman bench train`, on the embedded corpus. The second command also
+The model and the batch are those of `training_speed.py`, on the embedded corpus. The second command also
 measures the summing of all gradients over the processes.
 
 Prints a line for each part: median milliseconds, and the quartiles. An update of 12 tokens shows the time of
@@ -19,14 +19,14 @@ import time
 from collections.abc import Callable, Iterator
 
 import torch
+from peers.timing import END, PAD, START
 from torch import nn
+from training import workload
+from training.contenders import Conditions
+from training.ours import collated, learner
 
 from dragoman.base import machine
 from dragoman.base.tables import aligned, count
-from dragoman.bench import workload
-from dragoman.bench.contenders import Conditions
-from dragoman.bench.ours import collated, learner
-from dragoman.bench.timing import END, PAD, START
 from dragoman.models import loops as native
 from dragoman.training.data.batches import Batch, collate
 from dragoman.training.processes import distributed

@@ -2,7 +2,7 @@
 
     python benchmarks/pieces.py [--preset small] [--threads 2] [--steps 6] [--rounds 3] [NAME ...]
 
-The model and the batches are those of `dragoman bench train`, on the embedded corpus, and so is the
+The model and the batches are those of `training_speed.py`, on the embedded corpus, and so is the
 precision: bf16 if the processor multiplies that natively, else float32. Without a NAME all pieces are
 measured. The variants take turns, each in a separate process.
 
@@ -28,15 +28,15 @@ from typing import Any, Literal
 from unittest.mock import patch
 
 import torch
+from measuring.turns import MARK, NOTE, OtherWork, answer_of, disturbed, megabytes, orders, spread
+from peers.timing import answer
 from torch import Tensor, nn
+from training import workload
+from training.contenders import Conditions
+from training.ours import collated, learner
 
 from dragoman.base import machine
 from dragoman.base.tables import aligned, count
-from dragoman.bench import workload
-from dragoman.bench.contenders import Conditions
-from dragoman.bench.ours import collated, learner
-from dragoman.bench.timing import answer
-from dragoman.bench.turns import MARK, NOTE, OtherWork, answer_of, disturbed, megabytes, orders, spread
 from dragoman.models import loops as native
 from dragoman.training.data.batches import Batch
 from dragoman.training.processes.distributed import World

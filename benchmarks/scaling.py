@@ -2,7 +2,7 @@
 
     python benchmarks/scaling.py [--preset small] [--threads 2] [--tokens 1024 2048 4096 8192 16384]
 
-Measures dragoman as `dragoman bench train` does, on the embedded corpus, once for each size of batch. The
+Measures dragoman as `training_speed.py` does, on the embedded corpus, once for each size of batch. The
 sizes take turns, each in a separate process, so that the peak memory is that of one size.
 
 Prints a line for each size: target tokens of a batch, without padding; median milliseconds of a step and
@@ -17,13 +17,13 @@ import argparse
 import statistics
 
 from complexity import exponent
+from measuring.turns import MARK, NOTE, OtherWork, megabytes, orders, spread
+from training import workload
+from training.contenders import Conditions, choose_contenders
+from training.contest import TrainingStanding
 
 from dragoman.base import machine
 from dragoman.base.tables import aligned, count
-from dragoman.bench import workload
-from dragoman.bench.contenders import Conditions, choose_contenders
-from dragoman.bench.contest import TrainingStanding
-from dragoman.bench.turns import MARK, NOTE, OtherWork, megabytes, orders, spread
 
 SMALLEST, WARM = 100, 2  # tokens of the smallest batch; steps before the clock runs
 

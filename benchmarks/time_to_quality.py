@@ -1,7 +1,7 @@
 """Time to quality: minutes of training until greedy translations of the validation text reach a BLEU.
 
     python benchmarks/time_to_quality.py --recipe FILE --bleu X -o FOLDER [NAME ...] [--minutes N]
-        [--data FOLDER] [--set KEY=VALUE] [--threads N] [--peers FOLDER] [--busy] [--json]
+        [--data FOLDER] [--set KEY=VALUE] [--threads N] [--busy] [--json]
 
 Prints the minutes and updates of each trainer.
 
@@ -26,15 +26,15 @@ from typing import Annotated, Any
 
 import torch
 import typer
+from measuring.turns import MARK, NOTE, OtherWork, disturbed
+from peers.install import DRIVERS, python_of
+from training.contenders import OURS
+from training_speed import Busy, check_quiet
 
 from dragoman.base import config, machine
 from dragoman.base.errors import ConfigError, DataError, TrainingError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned, count
-from dragoman.bench.contenders import OURS
-from dragoman.bench.peers import MISSING, drivers, python_of
-from dragoman.bench.turns import MARK, NOTE, OtherWork, disturbed
-from dragoman.cli.bench import Busy, Peers, check_quiet
 from dragoman.cli.options import Commands, Data, Json, Quiet
 from dragoman.cli.outcome import run, tell
 from dragoman.models.shapes import TransformerConfig
@@ -43,7 +43,7 @@ from dragoman.training.runs.recipe import Recipe, find_data, resolve
 from dragoman.training.runs.text.texts import open_training
 from dragoman.training.step.precision import multiplies_bf16
 
-PEER = "huggingface_training.py"  # among the drivers of other toolkits
+PEER = DRIVERS / "huggingface_training.py"
 BF16 = ("--bf16",) if multiplies_bf16(torch.device("cpu")) else ()
 TUNED = ("--rate", "5e-4", "--rows", "128", "--warmup", "1000", "--smoothing", "0.1", "--grouped", *BF16)
 TRAINERS: dict[str, tuple[str, ...]] = {OURS: (), "hf": (), "hf-tuned": TUNED}
@@ -70,7 +70,6 @@ class QualityTask:
     bleu: float  # to reach
     minutes: float  # at most
     threads: int
-    peers: Path | None = None  # the drivers of other toolkits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,17 +122,19 @@ def write_texts(
     return written[0], written[1]
 
 
-def choose(names: Sequence[str], peers: Path | None) -> list[str]:
+def choose(names: Sequence[str]) -> list[str]:
     """The trainers of these names; by default ours, and the others if they are installed.
 
     Raises ConfigError for a name that is unknown or not installed.
     """
-    able = peers is not None and python_of("huggingface").exists()
+    able = python_of("huggingface").exists()
     for name in names:
         if name not in TRAINERS:
             raise ConfigError(f"unknown contender {name}", hint=f"choose among: {', '.join(TRAINERS)}")
         if name != OURS and not able:
-            raise ConfigError(f"{name} is not installed", hint="install it: dragoman bench peers huggingface")
+            raise ConfigError(
+                f"{name} is not installed", hint="install it: python benchmarks/peers/install.py huggingface"
+            )
     return list(names) or [name for name in TRAINERS if name == OURS or able]
 
 
@@ -243,9 +244,8 @@ def their_command(name: str, folder: Path, task: QualityTask) -> list[str]:
     """The command that trains a MarianMT model of the recipe's shape."""
     shape = task.work / "shape.json"
     write_whole(shape, json.dumps(marian_shape(task.recipe), indent=1))
-    driver = (task.peers or Path()) / PEER
     return [
-        *(str(python_of("huggingface")), str(driver), *map(str, task.train), str(folder)),
+        *(str(python_of("huggingface")), str(PEER), *map(str, task.train), str(folder)),
         *("--shape", str(shape), "--minutes", f"{task.minutes:g}", "--seed", str(task.recipe.seed)),
         *("--threads", str(task.threads), "--valid", str(task.valid[0]), *TRAINERS[name]),
     ]
@@ -389,7 +389,6 @@ def measure(
         int | None,
         typer.Option("--threads", min=1, metavar="N", help="Threads of each. [default: the number of cores]"),
     ] = None,
-    peers: Peers = None,
     busy: Busy = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -401,7 +400,7 @@ def measure(
     Minutes do not include validations. A repeated command skips the contenders that have finished.
 
     \b
-      dragoman bench peers huggingface
+      python benchmarks/peers/install.py huggingface
       python benchmarks/time_to_quality.py --recipe r.toml --data ~/corpora --bleu 40 -o quality
     """
     if not 0 < bleu <= 100:
@@ -409,10 +408,7 @@ def measure(
     if not minutes > 0:
         raise ConfigError(f"--minutes {minutes:g}", hint="it must be above 0")
     say = partial(tell, quiet=quiet)
-    folder = peers or drivers()
-    chosen = choose(contenders or [], folder)
-    if folder is None and not contenders:
-        say(MISSING)
+    chosen = choose(contenders or [])
     check_quiet(busy)
     resolved = resolve(recipe=recipe, overrides=options or [])
     train, valid = write_texts(resolved, data, output / "text")
@@ -427,7 +423,6 @@ def measure(
         bleu=bleu,
         minutes=minutes,
         threads=threads or machine.usable_cores(),
-        peers=folder,
     )
     curves = race(chosen, task, say=say)
     print(json.dumps(to_table(curves, task), indent=2) if as_json else to_text(curves, task))

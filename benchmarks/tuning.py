@@ -12,7 +12,7 @@ still has its training text. Options after the flags go to every run, such as `t
 trial. With --huggingface, transformers' Seq2SeqTrainer continues the same weights, exported, for the time
 that the first method of the size and seed took (benchmarks/peers/ huggingface_tuning.py), and the native
 engine translates with the result as with the others. PYTHON has transformers and accelerate; by default it is
-the one that `dragoman bench peers huggingface` installs.
+the one that `python benchmarks/peers/install.py huggingface` installs.
 
 Prints a line for each run: BLEU of the first --lines lines of every test text by beam search of 4, minutes of
 the process, and its peak memory. Below are the means over the seeds, with the difference from BASE. Runs and
@@ -32,10 +32,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from peers.install import DRIVERS, python_of
+
 from dragoman.base import machine
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned
-from dragoman.bench.peers import python_of
 from dragoman.evaluation.evaluate import evaluate
 from dragoman.interop.exports import export_model
 from dragoman.models.folder.bundle import load
@@ -44,13 +45,11 @@ from dragoman.training.runs.tuning.texts import draw_pairs
 from dragoman.translation.translator import Translator
 
 Pairs = list[tuple[str, str]]
-PEER = Path(__file__).parent / "peers" / "huggingface_tuning.py"
+PEER = DRIVERS / "huggingface_tuning.py"
 ALONE = ("tuning.replay=0", "tuning.interpolate=1")  # one method at a time
 METHODS: dict[str, tuple[str, ...]] = {
     "plain": ALONE,
     "replay": ("tuning.interpolate=1",),
-    "self": ("tuning.interpolate=1", "tuning.replay_from=self"),
-    "penalty": (*ALONE, "tuning.penalty=0.01"),
     "average": ("tuning.replay=0",),
     "lora": (*ALONE, "tuning.lora_rank=16"),
     "replay and average": (),  # the default

@@ -26,7 +26,6 @@ TSV = str(SAVED.parent.parent / "translation/memory/pairs.tsv")
 # stands on a lower floor, and itself.
 FLOORS = {
     "version": 0,
-    "moved": 0,
     "base": 0,
     "text": 1,
     "models.loops": 1,
@@ -51,7 +50,6 @@ FLOORS = {
     "bulk": 9,
     "data": 9,
     "serving": 9,
-    "bench": 10,
     "course": 10,
     "pipeline": 1,
     "pipeline.forecast": 10,
@@ -124,7 +122,7 @@ COMMANDS = [
     "model",
     *(
         f"model {command}"
-        for command in ("info", "verify", "average", "diff", "card", "shortlist", "merge", "calibrate")
+        for command in ("info", "verify", "average", "diff", "shortlist", "merge", "calibrate")
     ),
     "memory",
     *(f"memory {command}" for command in ("add", "search", "import", "export", "info")),
@@ -288,7 +286,7 @@ def test_checking_a_recipe_loads_nothing_slow() -> None:
     code = """
 from dragoman.training.runs import recipe, reference
 recipe.resolve(overrides=["model.heads=4"])
-reference.to_markdown()
+reference.to_toml(reference.sections(recipe.Recipe()))
 """
     assert loaded_by(code) == []
 
@@ -374,7 +372,6 @@ assert len(translator.risk(["Tom sleeps."], ["Tom schläft."])) == 1
         ["evaluate", MODEL, "nowhere.en", "nowhere.de"],
         ["model", "info", "nowhere"],
         ["model", "verify", "nowhere"],
-        ["model", "card", "nowhere"],
         ["model", "diff", MODEL, "nowhere"],
         ["model", "average", MODEL, "nowhere", "-o", "out"],
         ["model", "shortlist", "nowhere", "a.en", "a.de"],

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "dragoman"
 SHARED = {
     **dict.fromkeys(("train", "evaluate", "score", "inspect"), "the library function, and its command"),
     **dict.fromkeys(("to_table", "to_text", "to_toml"), "one value written in that form"),
-    **dict.fromkeys(("save", "load", "read"), "one kind of file, called with the name of its module"),
+    **dict.fromkeys(("save", "read"), "one kind of file, called with the name of its module"),
     "write": "one kind of file, called with the name of its module",
     "softmax_block": "the operation, and its loop in C",
     **dict.fromkeys(("unsupported", "notes", "verify"), "one format, called with the name of its module"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dragoman import moved
 from dragoman.version import __version__
 
 __all__ = [
@@ -63,8 +62,6 @@ _HOMES = {
     "dragoman.training.runs.run": "train",
     "dragoman.translation.translator": "Translation Translator",
 }
-
-moved.keep_old_names()
 
 
 def __getattr__(name: str) -> Any:

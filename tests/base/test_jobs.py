@@ -18,7 +18,6 @@ from dragoman.base.jobs import (
     JobRecord,
     Journal,
     Lock,
-    changed_inputs,
     digest,
     digest_of_file,
     digest_of_place,
@@ -166,16 +165,6 @@ def test_a_record_of_another_job_is_refused_or_of_no_use(tmp_path: Path) -> None
     for damage in ("", "[]", "{}", json.dumps({"about": ABOUT, "rows": 0}), json.dumps({"about": ABOUT})):
         path.write_text(damage)
         assert read(ABOUT) == {}
-
-
-def test_options_that_a_command_no_longer_has_do_not_count() -> None:
-    begun = ABOUT | {"--column": "'text'", "--terms": "0" * 32}
-
-    assert changed_inputs(begun, ABOUT | {"--terms": "0" * 32}) == []
-    assert changed_inputs(begun, ABOUT) == ["--terms"]
-    assert changed_inputs(ABOUT, begun) == ["--column", "--terms"]
-    assert changed_inputs(ABOUT, ABOUT | {"--new": "False", "--other": "None"}) == []  # of a later version
-    assert changed_inputs(ABOUT, ABOUT | {"--new": "True"}) == ["--new"]
 
 
 def test_files_grow_from_what_was_recorded(tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ def test_a_trainer_that_fails_is_named(task: QualityTask, monkeypatch: pytest.Mo
 def test_all_get_the_same_text_seed_and_threads(task: QualityTask) -> None:
     ours, theirs = (
         quality.our_command(task.work / "a", task),
-        quality.their_command("hf", task.work / "b", replace(task, peers=Path("peers"))),
+        quality.their_command("hf", task.work / "b", task),
     )
 
     assert ours[ours.index("--nproc-per-node") + 1] == "2"
@@ -283,8 +283,8 @@ def test_contenders_that_cannot_be_measured(
 ) -> None:
     monkeypatch.setattr(quality, "python_of", lambda _: Path("nowhere"))
     with pytest.raises(ConfigError, match=message):
-        choose(names, Path("peers"))
-    assert choose([], Path("peers")) == ["dragoman"]
+        choose(names)
+    assert choose([]) == ["dragoman"]
 
 
 def test_the_table_says_who_reached_it_and_when(task: QualityTask) -> None:

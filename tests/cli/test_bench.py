@@ -1,4 +1,4 @@
-"""`dragoman bench` as a user meets it, where it does not measure this machine."""
+"""Commands and options that are scripts now: they say where they went."""
 
 from __future__ import annotations
 
@@ -7,24 +7,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FILES = (("a", "a.tsv"), ("b", "b.en-de.tsv"))
-
-
-def test_training_on_a_recipe_of_several_texts(dragoman_, tmp_path):
-    """All of its text is read: here it is too little, and the message says how much there was."""
-    (tmp_path / "a.tsv").write_text("A dog.\tEin Hund.\n" * 3, encoding="utf-8")
-    (tmp_path / "b.en-de.tsv").write_text("A cat sleeps.\tEine Katze schläft.\n" * 4, encoding="utf-8")
-    recipe = tmp_path / "r.toml"
-    head = 'title = "mixed"\npreset = "tiny"\n'
-    texts = [f'[[data.corpora]]\nname = "{name}"\ntrain = ["{file}"]\n' for name, file in FILES]
-    recipe.write_text(head + "".join(texts))
-    words = "bench", "train", "dragoman", "--busy", "--recipe", recipe, "--data", tmp_path
-
-    refused = dragoman_(*words)
-
-    assert (refused.code, "mixed: 7 pairs fill" in refused.err) == (3, True), refused.err
-    recipe.write_text(head)
-    assert "no training text" in dragoman_(*words).err
 
 
 @pytest.mark.parametrize(
@@ -33,11 +15,14 @@ def test_training_on_a_recipe_of_several_texts(dragoman_, tmp_path):
         "complexity -o complexity.html",
         "cost --preset base training.recompute=true",
         "goodput --help",
+        "peers huggingface",
         "quality --recipe r.toml --bleu 40 -o x",
+        "train dragoman hf --device cuda",
+        "translate dragoman --only start",
     ],
 )
 def test_commands_that_are_scripts_now(words, dragoman_):
-    """They say where they are, whatever follows them, and no help lists them."""
+    """They say where they are, whatever follows them. Only the help of `bench` lists them."""
     name = words.split()[0]
 
     ended = dragoman_("bench", *words.split())
@@ -47,4 +32,17 @@ def test_commands_that_are_scripts_now(words, dragoman_):
     script = first.removeprefix(f"error: bench {name} moved to ")
     assert (ROOT / script).is_file()
     assert second == f"hint: in a checkout of the source: python {script} --help"
-    assert f" {name} " not in dragoman_("bench", "--help").out
+    assert f"{name} {script}" in " ".join(dragoman_("bench", "--help").out.split())
+    assert " bench " not in dragoman_("--help").out
+
+
+def test_an_option_that_is_a_script_now(dragoman_):
+    ended = dragoman_("train", "--recipe", "r.toml", "-o", "runs/profile", "--profile")
+
+    script = "benchmarks/update_profile.py"
+    assert (ROOT / script).is_file()
+    assert ended.err.splitlines() == [
+        f"error: train --profile moved to {script}",
+        f"hint: in a checkout of the source: python {script} --help",
+    ]
+    assert "--profile" not in dragoman_("train", "--help").out

@@ -33,7 +33,7 @@ def plain(dragoman_, folder: Path, name: str, *words: str) -> bytes:
 
 @pytest.mark.parametrize(
     "options",
-    [(), ("--sentences",), ("--prefix", "Ein"), ("--quality", "best", "--candidates", "2")],
+    [(), ("--plain",), ("--prefix", "Ein"), ("--quality", "best", "--candidates", "2")],
     ids=" ".join,
 )
 def test_a_folder_is_translated_as_its_files_are(dragoman_, folder, options):
@@ -112,20 +112,6 @@ def test_options_that_do_not_fit_are_refused(dragoman_, folder, words, message):
     assert ended.code == 2
     assert message in ended.err
     assert not (folder / "out").exists()
-
-
-@pytest.mark.parametrize(
-    "words", [["--on", "here"], ["--on=here"], ["--format", "lines"], ["--format=lines"]]
-)
-def test_it_was_an_option_of_translate(dragoman_, folder, words):
-    """For one version, the old command line works, and says what the new one is."""
-    options = ("-o", folder / "out", *FAST)
-    ended = dragoman_("translate", SAVED, folder / "in", *words, *options)
-    assert (ended.code, ended.out) == (0, "")
-    assert ended.err.startswith("warning: translation in parts is now the command dragoman bulk: ")
-    before = (folder / "out/a.txt").read_bytes()
-    assert dragoman_("bulk", SAVED, folder / "in", *options).code == 0
-    assert (folder / "out/a.txt").read_bytes() == before
 
 
 def test_standard_input_is_refused(dragoman_, folder):

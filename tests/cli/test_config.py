@@ -66,10 +66,6 @@ def test_json_is_one_document(config):
     assert all(name.startswith("training.") for name in rows)
 
 
-def test_the_page_of_all_options(config):
-    assert config("--markdown") == (0, reference.to_markdown(), "")
-
-
 @pytest.mark.parametrize(
     ("words", "what", "hint"),
     [
@@ -78,8 +74,6 @@ def test_the_page_of_all_options(config):
         (["model.heads=0"], "model.heads = 0", "it must be a whole number, at least 1"),
         (["--preset", "huge"], "no preset 'huge'", "tiny, small, tiny11, base, big"),
         (["--recipe", "nowhere.toml"], "nowhere.toml: No such file", "check the path"),
-        (["--markdown", "model"], "--markdown prints the page of all options", "leave out"),
-        (["--markdown", "--json"], "--markdown prints the page of all options", "leave out"),
     ],
 )
 def test_what_is_wrong_is_said_with_a_hint(config, words, what, hint):

@@ -103,9 +103,8 @@ msgstr ""
 def test_the_translations_of_a_file_are_kept_and_counted(dragoman_, tmp_path):
     (tmp_path / "a.po").write_text(PO, "utf-8")
     words = ("translate", "m", tmp_path / "a.po", "-o", tmp_path / "b.po")
-    for old in ((), ("--only-untranslated",)):  # which has no effect
-        ended = dragoman_(*words, *old)
-        assert ended.err.startswith("3 of 4 segments translated: 1 filled, 2 replaced, 1 kept, 1 marked\n")
+    ended = dragoman_(*words)
+    assert ended.err.startswith("3 of 4 segments translated: 1 filled, 2 replaced, 1 kept, 1 marked\n")
     kept, marked, replaced, filled = polib.pofile(str(tmp_path / "b.po"))
     assert (kept.msgstr, kept.comment, kept.flags) == ("Fünf Mann", "", [])
     assert (marked.msgstr, marked.flags) == ("6 NETS", ["fuzzy"])
@@ -196,15 +195,11 @@ def test_lines_may_be_protected(dragoman_):
         (["a.md", "--n-best", "2"], "--n-best is for lines of text, not for documents"),
         (["a.md", "--jsonl"], "--jsonl is for lines of text, not for documents"),
         (["b.txt", "--report", "r"], "--report is for documents, not for lines of text"),
-        (["b.txt", "--only-untranslated"], "--only-untranslated is for documents, not for lines of text"),
         (["a.md", "--format", "doc"], "unknown format 'doc'"),
         (["-", "--format", "po"], "a document cannot be read from standard input"),
         (["a.md", "-o", "a.md"], "a.md: is one of the files to translate"),
         (["a.md", "a.md"], "2 input files need an output folder (-o)"),
-        (
-            ["a.md", "--sentences"],
-            "--sentences is for lines of text or lines with --protect, not for documents",
-        ),
+        (["a.md", "--plain"], "--plain is for lines of text or lines with --protect, not for documents"),
         (["b.txt", "--protect", "--jsonl"], "--jsonl is for lines of text, not for lines with --protect"),
     ],
 )

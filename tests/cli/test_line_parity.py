@@ -22,7 +22,6 @@ _FORMS = {
     "n-best": "--n-best 2 --beam 2",
     "alignment": "--alignment",
     "protect": "--protect",
-    "sentences": "--sentences",
     "one at a time": "--batch-tokens 1",
 }
 _NASTY = (
@@ -77,7 +76,7 @@ def test_as_many_lines_come_out_as_went_in(
         # A last line without an end, whose translation is empty, cannot be seen.
         assert came_ends == ends or came_ends == ends[:-1]
         for line, one in zip(lines, came, strict=False):
-            if not line.strip() and form in ("plain", "sentences"):
+            if not line.strip() and form == "plain":
                 assert not one.strip()
 
 

@@ -138,7 +138,6 @@ def test_other_outputs_have_a_place_for_it(dragoman_, memory, tmp_path):
     assert out("--n-best", "2") == "1\t0.0000\tTom pennt.\n" * 2
     assert out("--scores") == "0.0000\tTom pennt.\n"
     assert out("--protect") == "Tom pennt.\n"
-    assert out("--sentences") == "Tom pennt.\n"
     assert out("--sample") == "Tom pennt.\n"
     text, links = out("--alignment").rstrip("\n").split("\t")
     assert text == "Tom pennt."

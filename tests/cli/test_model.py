@@ -18,7 +18,7 @@ from tests.translation.folder.models import edit, saved
 from dragoman.cli.outcome import run
 from dragoman.training.checkpoints.progress import Candidate, Progress
 
-COMMANDS = ("info", "verify", "average", "merge", "diff", "card", "quantize", "shortlist", "extend")
+COMMANDS = ("info", "verify", "average", "merge", "diff", "quantize", "shortlist", "extend")
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"
 
 
@@ -205,27 +205,6 @@ def test_extend(model_, tmp_path):
     assert not (tmp_path / "x").exists()
 
 
-def test_card_prints_the_one_of_the_folder(model_):
-    code, out, err = model_("card", SAVED / "transformer")
-
-    assert (code, err) == (0, "")
-    assert out == (SAVED / "transformer" / "README.md").read_text(encoding="utf-8")
-
-
-def test_card_makes_one_if_the_folder_has_none(model_, folders, tmp_path):
-    code, out, err = model_("card", folders[0], "-o", tmp_path / "card.md")
-
-    assert (code, out, err) == (0, "", f"wrote {tmp_path / 'card.md'}\n")
-    assert model_("card", folders[0])[1] == (tmp_path / "card.md").read_text(encoding="utf-8")
-    assert not (folders[0] / "README.md").exists()
-
-
-def test_a_card_cannot_control_the_terminal(model_, folders):
-    (folders[0] / "README.md").write_text("# a\x1b[2J\n", encoding="utf-8")
-
-    assert "\x1b" not in model_("card", folders[0])[1]
-
-
 def test_average_of_checkpoints(model_, tmp_path, monkeypatch):
     """The files of three updates, of which validation says that the first two are better."""
     run = saved(tmp_path / "run", 1)
@@ -288,7 +267,6 @@ def test_a_checkpoint_is_read_as_a_model(model_, folders, tmp_path):
     assert out.startswith(f"{name}: translates from en to yo\n")
     assert model_("diff", name, weights)[0] == 0
     assert model_("diff", name, run_)[0] == 1
-    assert model_("card", name)[0] == 0
     assert model_("quantize", name, "-o", tmp_path / "q")[0] == 0
     assert not any(path.is_symlink() for path in (tmp_path / "q").iterdir())
     for words in (["verify", name], ["calibrate", name, "a.en", "a.de"], ["shortlist", name, "a.en", "a.de"]):

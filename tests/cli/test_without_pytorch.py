@@ -69,7 +69,6 @@ def test_commands_that_need_it_say_so(tmp_path: Path) -> None:
             ["model", "diff", TRANSFORMER, TRANSFORMER],
             ["model", "average", TRANSFORMER, TRANSFORMER, "-o", "mean"],
         ],
-        "dragoman bench": [["bench", "train"]],
         f"{RECURRENT}: translating without the native engine (it has no recurrent models)": [
             ["translate", RECURRENT, EN],
             ["evaluate", RECURRENT, EN, DE],

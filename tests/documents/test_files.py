@@ -125,10 +125,9 @@ def test_translations_of_the_file_stay_unless_asked(tmp_path: Path) -> None:
     source, new = tmp_path / "a.po", tmp_path / "b.po"
     source.write_text('msgid "a"\nmsgstr "Eins"\n\nmsgid "b"\nmsgstr ""\n')
     translator = cast("Translator", Pretend(str.upper))
-    for only_untranslated in (False, True):  # of an earlier version
-        counts = translate_file(translator, source, new, only_untranslated=only_untranslated).counts
-        assert (counts.filled, counts.kept, counts.translated) == (1, 1, 1)
-        assert 'msgstr "Eins"' in new.read_text()
+    counts = translate_file(translator, source, new).counts
+    assert (counts.filled, counts.kept, counts.translated) == (1, 1, 1)
+    assert 'msgstr "Eins"' in new.read_text()
     assert translate_file(translator, source, new, retranslate=True).counts.replaced == 1
     assert 'msgstr "A"' in new.read_text()
 

@@ -103,10 +103,21 @@ def test_signatures_and_interval_are_sacrebleus() -> None:
     assert [s.name for s in scores.by_metric.values()] == ["BLEU", "chrF2", "TER"]
 
 
+def test_chrf_with_words_is_sacrebleus() -> None:
+    from sacrebleu.metrics import CHRF
+
+    references = sentences(20)
+    hypotheses = spoiled(references, 0.2)
+    score = score_corpus(hypotheses, references, metrics=["chrf++"], bootstrap=0).by_metric["chrf++"]
+    assert score.name == "chrF2++"
+    assert "|nc:6|nw:2|" in score.signature
+    assert score.value == CHRF(word_order=2).corpus_score(hypotheses, [references]).score
+
+
 def test_an_interval_with_a_blank_reference() -> None:
-    for metric in ("bleu", "chrf", "ter"):
+    for metric in ("bleu", "chrf", "chrf++", "ter"):
         scores = score_corpus(["x", "y"], ["x", ""], metrics=[metric], bootstrap=100)
-        assert getattr(scores, metric).half_width >= 0
+        assert scores.by_metric[metric].half_width >= 0
 
 
 def test_the_interval_is_where_means_of_resamples_lie() -> None:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from cost import matrix_weights, recomputed
 from torch.utils.flop_counter import FlopCounterMode
+from update_profile import work_of
 
 from dragoman.models import loops as native
 from dragoman.models.operations import forward, training_step, translation
@@ -16,7 +17,6 @@ from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import SSRUConfig, TransformerConfig
 from dragoman.models.transformer import Transformer
 from dragoman.training.data.batches import Batch, collate
-from dragoman.training.profile import work_of
 from dragoman.training.step.loss import LinearCrossEntropy, Objective
 from dragoman.training.step.update import recompute_layers
 from dragoman.translation.search.engine import Request
@@ -140,7 +140,7 @@ def test_by_hand() -> None:
 
 
 def test_the_profile_counts_the_same_call_by_call() -> None:
-    """The sum over the calls that PyTorch's profiler records, as `dragoman train --profile` counts them."""
+    """The sum over the calls that PyTorch's profiler records, as `update_profile.py` counts them."""
     shape = TransformerConfig(**SMALL)
     one, objective = batch([8, 8], [6, 6]), Objective(Transformer(shape), 0.1)
     with torch.profiler.profile(

@@ -9,24 +9,20 @@ it. A `#` in the finished part, where no digest forbids it, tells work that was 
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tests.program import program
-
 from dragoman import train
 from dragoman.base.errors import Interrupted
-from dragoman.cli.outcome import run as run_command
 from dragoman.training.events import Quiet
 
 STOPPED = Path(__file__).parent / "stopped"
@@ -47,65 +43,6 @@ def write_pairs(folder: Path, *, times: int = 1) -> None:
             path = folder / f"{name}.{language}"
             path.write_text("".join(f"{pair[side]}\n" for pair in pairs), "utf-8")
             os.utime(path, (1, 1))
-
-
-# ---- commands ------------------------------------------------------------------------------------------
-
-
-def write_lines(folder: Path) -> None:
-    (folder / "in").write_text("".join(f"{source}\n" for source, _ in PAIRS[:12]), "utf-8")
-
-
-def write_documents(folder: Path) -> None:
-    (folder / "in").mkdir()
-    (folder / "in/a.md").write_text("# Tom\n\nTom sleeps *here*.\n")
-    (folder / "in/b.md").write_text("# Anna\n\nAnna sings `now`.\n\n- Paul eats.\n- Mary reads.\n")
-
-
-def write_folder(folder: Path) -> None:
-    (folder / "in").mkdir()
-    for name, pairs in (("a.txt", PAIRS[:5]), ("b.txt", PAIRS[20:31])):
-        (folder / "in" / name).write_text("".join(f"{source}\n" for source, _ in pairs), "utf-8")
-
-
-def write_many_pairs(folder: Path) -> None:
-    """More than are scored at once."""
-    rows = (f"{source}\t{target}\n" for source, target in PAIRS * 18)
-    (folder / "in.en-de.tsv").write_text("".join(rows), "utf-8")
-
-
-@dataclass(frozen=True)
-class Command:
-    """A command, the files it reads, and a call of the program at which it is stopped."""
-
-    words: tuple[str, ...]
-    write: Callable[[Path], None]
-    stop_at: tuple[str, int]  # the function, and how many calls of it, or items that it yields, pass
-
-
-COMMANDS = {
-    "lines": Command(
-        ("translate", MODEL, "in", "--beam", "2", "-o", "out"), write_lines,
-        ("dragoman.translation.translator.Translator.stream", 5),
-    ),
-    "documents": Command(
-        ("translate", MODEL, "in", "--beam", "1", "-o", "out"), write_documents,
-        ("dragoman.base.jobs.Journal.add", 1),
-    ),
-    "parts": Command(
-        ("translate", MODEL, "in", "--on", "here", "--part-lines", "3", "--beam", "1", "-o", "out"),
-        write_folder, ("dragoman.bulk.worker.PartWorker.translate", 4),
-    ),
-    "back-translation": Command(
-        ("back-translate", MODEL, "in", "--how", "sample", "--per-line", "2", "-o", "out.de-en.tsv"),
-        write_lines, ("dragoman.translation.translator.Translator.stream", 7),
-    ),
-    "scores": Command(
-        ("filter", MODEL, "in.en-de.tsv", "--by", "round-trip", "--scores", "scores", "--keep", "0.5",
-         "-o", "out.en-de.tsv"), write_many_pairs,
-        ("dragoman.evaluation.dual.PairScorer.scores", 1),
-    ),
-}  # fmt: skip
 
 
 @contextmanager
@@ -132,38 +69,10 @@ def stopping(name: str, after: int) -> Iterator[None]:
         yield
 
 
-def make_command(name: str, command: Command) -> None:
-    folder = fresh(STOPPED / name)
-    command.write(folder)
-    os.chdir(folder)
-    with stopping(*command.stop_at):
-        assert run_command(program(), list(command.words)) == 130
-    remove_text(folder)
-    for kept in (folder / "out.unfinished", folder / "out.de-en.tsv.unfinished"):
-        if kept.exists():
-            kept.write_bytes(b"#" + kept.read_bytes()[1:])
-    if (kept := folder / "scores.unfinished").exists():
-        head, score, *others = kept.read_text().splitlines(keepends=True)
-        assert score == "1\n"
-        kept.write_text("".join([head, "0\n", *others]))
-    for kept in folder.glob("out/.unfinished.parts/*/*0-*"):
-        head, _, text = kept.read_text("utf-8").partition("\n")
-        kept.write_text(f"{head}\n#{text[1:]}", "utf-8")
-    for place in folder.glob("out/.unfinished.parts/*/"):  # named for the absolute path of the output
-        for output in ("a.txt", "b.txt"):
-            if place.name == place_of_parts(folder / "out" / output):
-                place.rename(place.with_name(output))
-
-
 def remove_text(folder: Path) -> None:
     for path in folder.iterdir():
         if path.name.startswith(("in", "train.", "valid.")):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def place_of_parts(output: Path) -> str:
-    """The name of the folder for the parts of a file."""
-    return hashlib.blake2b(os.fsencode(output), digest_size=8).hexdigest()
 
 
 # ---- trainings -----------------------------------------------------------------------------------------
@@ -294,8 +203,6 @@ def make_model() -> None:
 def main() -> None:
     shutil.rmtree(STOPPED, ignore_errors=True)
     make_model()
-    for name, command in COMMANDS.items():
-        make_command(name, command)
     for name, training in TRAININGS.items():
         make_training(name, training)
 

@@ -1,4 +1,7 @@
-"""Work that an earlier version left half done is finished by this one. `make_stopped.py` made the folders."""
+"""A training that an earlier version left half done is finished by this one.
+
+`make_stopped.py` made the folders. Translations and scores are resumed only by the version that began them.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +9,19 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.program import program
 from tests.saved.make_stopped import (
-    COMMANDS,
     MARKED,
     STOPPED,
     TRAININGS,
     losses_of,
     mark,
-    place_of_parts,
     train_in,
     write_pairs,
 )
 
 from dragoman import Translator
-from dragoman.cli.outcome import run
-from dragoman.version import __version__
-
-MADE_WITH = "0.1.0"  # translations and scores are only resumed with the version that began them
-same_version = pytest.mark.skipif(__version__ != MADE_WITH, reason=f"begun with {MADE_WITH}")
 
 
 @pytest.fixture
@@ -39,65 +33,8 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "stopped"
 
 
-@pytest.fixture
-def finish(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Repeat a command in its folder, and run it from its beginning in another. Returns the two folders."""
-
-    def finish_command(name: str) -> tuple[Path, Path]:
-        whole = copy / "whole"
-        whole.mkdir()
-        for folder in (copy / name, whole):
-            COMMANDS[name].write(folder)
-            for place in folder.glob("out/.unfinished.parts/*.txt"):
-                place.rename(place.with_name(place_of_parts(folder / "out" / place.name)))
-            monkeypatch.chdir(folder)
-            assert run(program(), list(COMMANDS[name].words)) == 0
-        return copy / name, whole
-
-    return finish_command
-
-
 def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-@same_version
-@pytest.mark.parametrize(
-    ("name", "output"), [("lines", "out"), ("back-translation", "out.de-en.tsv"), ("scores", "scores")]
-)
-def test_a_file_of_lines_is_finished(finish: Any, name: str, output: str) -> None:
-    kept = (STOPPED / name / f"{output}.unfinished").read_bytes()
-
-    ended, whole = finish(name)
-
-    lines = (whole / output).read_bytes().splitlines(keepends=True)
-    assert 0 < kept.count(b"\n") < len(lines)
-    assert (ended / output).read_bytes() == kept + b"".join(lines[kept.count(b"\n") :])
-    assert files(ended).keys() == files(whole).keys()
-
-
-@same_version
-def test_a_folder_of_documents_is_finished(copy: Path, finish: Any) -> None:
-    os.utime(copy / "documents/out/a.md", (1, 1))
-
-    ended, whole = finish("documents")
-
-    assert files(ended) == files(whole)
-    assert (ended / "out/a.md").stat().st_mtime == 1  # it was not translated again
-    assert (ended / "out/b.md").stat().st_mtime > 1
-
-
-@same_version
-def test_a_folder_in_parts_is_finished(copy: Path, finish: Any) -> None:
-    os.utime(copy / "parts/out/a.txt", (1, 1))
-
-    ended, whole = finish("parts")
-
-    (changed,) = {name for name, content in files(whole).items() if files(ended)[name] != content}
-    assert changed == "out/b.txt"
-    assert (ended / changed).read_bytes() == b"#" + (whole / changed).read_bytes()[1:]
-    assert files(ended).keys() == files(whole).keys()
-    assert (ended / "out/a.txt").stat().st_mtime == 1
 
 
 @pytest.mark.parametrize("name", TRAININGS)

@@ -41,7 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 @pytest.mark.parametrize("door", ["line", "document", "server", "page"])
 def test_every_door_has_the_same_sentences(door: str, text: str, asked: set[str]) -> None:
     if door == "line":
-        translator().translate(text, sentences=True)
+        translator().translate(text)
     elif door == "document":
         translate_segments(translator(), [Segment((text,), where="")])
     else:

@@ -52,7 +52,7 @@ def test_the_defaults_are_the_paper_s() -> None:
         {"label_smoothing": -0.1},
         {"consistency": -1.0},
         {"precision": "fp16"},
-        {"stop_on": "chrf"},
+        {"stop_on": "ter"},
         {"average_of": "first"},
         {"validate_every": 0},
         {"patience": -1},

@@ -202,7 +202,7 @@ def test_a_translation_says_which_terms_it_has_not(tokenizer: Tokenizer, reads: 
     using = translator.using(terms=TERMS)
     lines = ["The print preview of the file.", "The print preview.", "Nothing."]
     assert [one.unused_terms for one in using.translate(lines)] == [("Datei",), (), ()]
-    (one,) = using.translate(["The file. Files, and the print preview."], sentences=True)
+    (one,) = using.translate(["The file. Files, and the print preview."])
     assert one.unused_terms == ("Datei",)
     assert translator.translate(["The file."])[0].unused_terms == ()
 

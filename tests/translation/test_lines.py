@@ -34,7 +34,7 @@ def test_spaces_around_a_line_change_nothing() -> None:
 
 
 def test_a_prefix_of_a_line_is_that_of_its_first_sentence(translator: Translator) -> None:
-    (one,) = translator.translate(["abc. hgf"], sentences=True, prefix="h")
+    (one,) = translator.translate(["abc. hgf"], prefix="h")
     first, second = translator.translate(["abc.", "hgf"], prefix=["h", ""])
     assert one.text == f"{first.text} {second.text}"
 

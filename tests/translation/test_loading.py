@@ -296,7 +296,6 @@ def test_merge_info_and_verify(
         ["model", "quantize", "{}", "-o", "{new}"],
         ["model", "average", "{}", "{}", "-o", "{new}"],
         ["model", "diff", "{}", "{}"],
-        ["model", "card", "{}"],
         ["model", "shortlist", "{}", "{text}", "{text}"],
         ["model", "merge", "{}", "{}", "-o", "{new}"],
         ["export", "{}", "--to", "marian", "-o", "{new}"],

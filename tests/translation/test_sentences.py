@@ -14,7 +14,7 @@ from dragoman.text.blank import INVISIBLE
 from dragoman.text.checks.faults import Fault
 from dragoman.translation.memory.store import TranslationMemory
 from dragoman.translation.protected import Sentence, Sentences, Translated
-from dragoman.translation.search.options import Decoding, Sample
+from dragoman.translation.search.options import Sample
 from dragoman.translation.translator import Translator
 
 
@@ -41,15 +41,6 @@ def test_a_line_of_one_sentence_is_not_changed(saved: Translator) -> None:
     for options in ({}, {"n_best": 2}, {"alignment": True}, {"sample": Sample(n_best=2)}):
         asked: Any = options
         assert saved.translate(LINES, **asked) == saved.translate(LINES, split=False, **asked)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [({"sentences": True}, {}), ({"sentences": False}, {"split": False})]
-)
-def test_the_older_name_means_the_same(translator: Translator, old: Any, new: Any) -> None:
-    assert Decoding(**old) == Decoding(**new)
-    assert translator.translate("abc. hgf", **old) == translator.translate("abc. hgf", **new)
-    assert Decoding.of(Decoding(sentences=True), {"split": False}) == Decoding(split=False)
 
 
 def test_alternatives_of_a_line_are_those_of_its_sentences(translator: Translator) -> None:

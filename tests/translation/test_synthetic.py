@@ -11,7 +11,7 @@ from tests.translation.bundles import PAIRS, learnt_bundle
 
 from dragoman import Translator
 from dragoman.base.errors import ConfigError
-from dragoman.text.noise import noised
+from dragoman.text.noise import scrambled
 from dragoman.translation import synthetic
 from dragoman.translation.native.build import unavailable
 from dragoman.translation.search.options import Decoding, Sample
@@ -78,7 +78,7 @@ def test_noise_is_that_of_the_seed_the_line_and_the_copy(translator: Translator)
 
     whole = noisy(LINES, seed=4)
     assert whole == [
-        tuple(dict.fromkeys(noised(source, f"4 {number} {copy}") for copy in range(3)))
+        tuple(dict.fromkeys(scrambled(source, f"4 {number} {copy}") for copy in range(3)))
         for number, (source, _) in enumerate(PAIRS, 1)
     ]
     assert noisy(LINES[2:], seed=4, first=3) == whole[2:]

@@ -31,7 +31,7 @@ def test_a_translation_says_what_it_is_made_of(translator: Translator) -> None:
 
 def test_the_sentences_of_a_line_are_translated_by_themselves(translator: Translator) -> None:
     lines = ["abc. Hgf!  a", "", "hgf"]
-    found = translator.translate(lines, sentences=True)
+    found = translator.translate(lines)
     parts = translator.translate(["abc.", "Hgf!", "a", "hgf"])
 
     assert [one.source for one in found] == lines
@@ -115,8 +115,8 @@ def test_the_risk_of_given_translations(risky: Translator) -> None:
 
 def test_the_risk_of_a_line_of_several_sentences(risky: Translator) -> None:
     first, second = risky.translate(["the moon.", "old stones."], risk=True)
-    (whole,) = risky.translate(["the moon. old stones."], risk=True, sentences=True)
-    (cut,) = risky.translate(["The moon. Old stones."], sentences=True)
+    (whole,) = risky.translate(["the moon. old stones."], risk=True)
+    (cut,) = risky.translate(["The moon. Old stones."])
 
     assert cut.risk is None
     assert whole.risk is not None

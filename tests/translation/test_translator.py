@@ -255,13 +255,6 @@ def test_a_saved_model_translates_the_same(tmp_path: Path) -> None:
         Translator.load(tmp_path / "elsewhere")
 
 
-def test_the_pipeline_of_transformers_says_what_to_write_in_its_place(translator: Translator) -> None:
-    with pytest.raises(ConfigError, match="pipeline is gone") as error:
-        translator.pipeline(num_beams=4)
-
-    assert "translation_text" in error.value.hint
-
-
 def test_a_name_on_the_hub_is_downloaded_only_if_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

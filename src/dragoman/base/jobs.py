@@ -15,7 +15,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,7 +28,6 @@ from dragoman.base.files import check_writable, digest_of_table, explaining, wri
 
 # Bytes of a file of a model folder up to which it is read. Weights are larger; config.json has their digest.
 _SMALL = 2**20
-_DIGEST = re.compile("[0-9a-f]{32}")
 
 # ---- the inputs of a job -----------------------------------------------------------------------------
 
@@ -73,25 +71,12 @@ def digest_of_place(*places: str | Path, times: bool = True) -> str:
     return whole.hexdigest()
 
 
-def changed_inputs(begun: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
-    """Return the names of the inputs that differ.
-
-    An option that only `begun` has does not count: an earlier version noted options of other kinds of input,
-    too. A file that only `begun` has is a digest, and counts. Nor does an option that only `now` has, if it
-    is not set: an earlier version did not have it.
-    """
-    gone = {name for name in begun.keys() - now.keys() if name.startswith("--")}
-    options = {name for name in gone if not _DIGEST.fullmatch(str(begun[name]))}
-    unset = {name for name in now.keys() - begun.keys() if now[name] in ("False", "None")}
-    names = (begun.keys() | now.keys()) - options - unset
-    return sorted(name for name in names if begun.get(name) != now.get(name))
-
-
 def check_same(path: Path, begun: Mapping[str, object], now: Mapping[str, object]) -> None:
     """Raise ConfigError if the job in `path` was begun with other inputs than it would resume with."""
-    if changed := changed_inputs(begun, now):
+    changed = [name for name in begun.keys() | now.keys() if begun.get(name) != now.get(name)]
+    if changed:
         raise ConfigError(
-            f"{path}: was begun with another {', '.join(changed)}",
+            f"{path}: was begun with another {', '.join(sorted(changed))}",
             hint="repeat the command that began it, which resumes there, or delete the file",
         )
 
@@ -216,11 +201,11 @@ class JobRecord:
                 return {}
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return {}
-        if not isinstance(about, dict) or not isinstance(self._about, dict):
-            return table if about == self._about else {}
-        if self._refused is not None:
+        if about == self._about:
+            return table
+        if self._refused is not None and isinstance(about, dict) and isinstance(self._about, dict):
             check_same(self._refused, about, self._about)
-        return {} if changed_inputs(about, self._about) else table
+        return {}
 
     def write(self, **table: object) -> None:
         """Replace the table, whole or not at all. Raises DragomanError."""

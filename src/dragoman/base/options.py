@@ -161,7 +161,8 @@ def show(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key} = {show(item)}" for key, item in value.items()) + "}"
+        items = (f"{key if key.isascii() else show(key)} = {show(item)}" for key, item in value.items())
+        return "{" + ", ".join(items) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(show(item) for item in value) + "]"
     if isinstance(value, (int, float)):
@@ -198,6 +199,9 @@ def _convert(value: Any, kind: Any, option: Option) -> Any:
             kinds = kinds[:1] * len(value) if kinds[-1] is Ellipsis else kinds
             if len(value) == len(kinds):
                 return tuple(_convert(item, of, option) for item, of in zip(value, kinds, strict=True))
+    elif origin is dict:
+        if isinstance(value, Mapping):
+            return {str(key): _convert(item, get_args(kind)[1], option) for key, item in value.items()}
     elif kind is Path:
         if isinstance(value, str | Path):
             return Path(value)
@@ -230,8 +234,12 @@ def _needed(kind: Any, option: Option) -> str:
         return " or ".join(_needed(member, option) for member in members)
     if origin is Literal:
         return "one of: " + ", ".join(show(c) if isinstance(c, bool) else str(c) for c in get_args(kind))
+    if origin is dict:
+        return f"a table {{name = {_ONE[get_args(kind)[1]]}, ...}}" + (f", each {bounds}" if bounds else "")
     if origin is tuple:
         first, *rest = get_args(kind)
+        if get_origin(first) is Literal:
+            return "a list [...] of texts in quotes: " + ", ".join(get_args(first))
         number = "" if rest == [Ellipsis] else f"{1 + len(rest)} "
         text = f"a list [...] of {number}{_SEVERAL.get(first, 'sections')}"
         return f"{text}, each {bounds}" if bounds else text

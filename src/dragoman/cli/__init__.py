@@ -10,8 +10,6 @@ import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from itertools import pairwise
-from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -61,10 +59,10 @@ COMMANDS = {
     "import": _Command("model.interop", "import_model", "Import a model of Hugging Face, Marian or Firefox."),
     "export": _Command("model.interop", "export_model", "Export a model to another program, or to a page."),
     "config": _Command("train.config", "config", "Print the options of a recipe with their descriptions."),
-    "doctor": _Command("bench", "doctor", "Check this machine and suggest changes."),
+    "doctor": _Command("doctor", "doctor", "Check this machine and suggest changes."),
     "memory": _Command("model.memory", "memory", "Keep translations, find them again, and exchange them."),
     "model": _Command("model.model", "model", "Look into model folders; check, average and compare them."),
-    "bench": _Command("bench", "bench", "Measure speed on this machine."),
+    "bench": _Command("bench", "bench", ""),  # without help: only old command lines have it
 }
 
 
@@ -85,7 +83,7 @@ class _Program(TyperGroup):
     """The commands, each built when it is called: to build all takes ten times as long."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
+        return [name for name, command in COMMANDS.items() if command.help]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in COMMANDS and self.commands.get(cmd_name) is None:
@@ -95,11 +93,11 @@ class _Program(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] not in COMMANDS:
             self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]  # names to suggest
-        return super().resolve_command(ctx, _moved(args))
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, command.help) for name, command in COMMANDS.items()])
+            formatter.write_dl([(name, COMMANDS[name].help) for name in self.list_commands(ctx)])
 
 
 def _built(name: str) -> Any:
@@ -114,25 +112,6 @@ def _built(name: str) -> Any:
     built = typer.main.get_command(target)
     built.name = name
     return built
-
-
-def _moved(args: list[str]) -> list[str]:
-    """Rewrite an old command line for translation in parts as `dragoman bulk`. For one version."""
-    words = args[1:]
-    as_lines = "--format=lines" in words or ("--format", "lines") in pairwise(words)
-    folders = as_lines and any(
-        Path(word).is_dir() and not Path(word, "config.json").exists() for word in words if len(word) < 256
-    )
-    if args[0] != "translate" or not (folders or any(word.partition("=")[0] == "--on" for word in words)):
-        return args
-    if not {"-q", "--quiet"} & {*words}:
-        outcome.warn(
-            "translation in parts is now the command dragoman bulk: MODEL FILES -o FOLDER --on here|ray"
-        )
-    if as_lines:
-        at = words.index("--format=lines" if "--format=lines" in words else "--format")
-        del words[at : at + (1 if words[at] == "--format=lines" else 2)]
-    return ["bulk", *words]
 
 
 def _version(value: bool) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dragoman.inspection import Contrast, Intervention, Trace
 
 Form = Literal["html", "svg", "png", "txt", "json"]
-FORMATS = get_args(Form)
+Picture = Literal["html", "svg", "png"]
 
 Output = Annotated[
     Path | None, Flag("Write to this file. [default: text, to the terminal]", flag="--output -o")
@@ -139,7 +139,7 @@ def inspect(
     The options from --without to --with-length-penalty change the run. The output then shows the differences
     from the unchanged run.
     """
-    form = _format(format, output)
+    form = _format(format, output, get_args(Form), "txt")
     if compare is not None and form not in ("html", "txt"):
         raise ConfigError(
             f"--compare as {form} cannot be used", hint="choose html or txt, or inspect one at a time"
@@ -195,8 +195,10 @@ def positions(
     length: Annotated[int, Flag("Number of positions.")] = 64,
     base: Annotated[float, Flag("Base of the wavelengths; 10000 in the paper.", metavar="N")] = 10000.0,
     halves: Annotated[bool, Flag("Put all sines before all cosines, as in Marian.")] = False,
-    output: Output = None,
-    format: Format = None,
+    output: Annotated[
+        Path | None, Flag("Write to this file. [default: SVG, to standard output]", flag="--output -o")
+    ] = None,
+    format: Annotated[Picture | None, Flag("Output format. [default: from the name of the file]")] = None,
     quiet: Quiet = False,
 ) -> None:
     """See the sinusoidal positions of "Attention Is All You Need", without a model.
@@ -205,27 +207,14 @@ def positions(
       dragoman positions -o positions.html
       dragoman positions --width 64 --base 100 -o positions.svg
     """
-    form = _format(format, output)
+    form = _format(format, output, get_args(Picture), "svg")
     from dragoman.inspection.positions import laboratory
-    from dragoman.inspection.record import VERSION, to_table
     from dragoman.inspection.views.pictures import png, positions_svg
-    from dragoman.inspection.views.plain import positions_text
     from dragoman.inspection.views.report import report
 
     lab = laboratory(width, length, base=base, layout="sinusoidal-halves" if halves else "sinusoidal")
-    match form:
-        case "html":
-            content: str | bytes = report([], lab, base=base)
-        case "svg":
-            content = positions_svg(lab)
-        case "png":
-            content = png(positions_svg(lab))
-        case "json":
-            table = {"format": "dragoman-positions", "version": VERSION, "base": base, **to_table(lab)}
-            content = json.dumps(table, ensure_ascii=False) + "\n"
-        case _:
-            content = positions_text(lab)
-    _write(content, output, quiet=quiet)
+    content: str | bytes = report([], lab, base=base) if form == "html" else positions_svg(lab)
+    _write(png(str(content)) if form == "png" else content, output, quiet=quiet)
 
 
 def _content(traces: list[Trace], form: str, view: View) -> str | bytes:
@@ -262,17 +251,17 @@ def _content_of_both(both: Contrast, form: str, view: View) -> str | bytes:
     return f"{both.summary()}\n{changed}" if isinstance(changed, str) and form == "txt" else changed
 
 
-def _format(form: str | None, output: Path | None) -> str:
+def _format(form: str | None, output: Path | None, known: Sequence[str], default: str) -> str:
     """Return the format from --format, or else from the name of the file."""
     if form is None and output is not None:
         form = output.suffix.lstrip(".").lower()
-        if form not in FORMATS:
+        if form not in known:
             raise ConfigError(
-                f"{output}: unknown format", hint=f"name it *.{', *.'.join(FORMATS)}, or pass --format"
+                f"{output}: unknown format", hint=f"name it *.{', *.'.join(known)}, or pass --format"
             )
     if form == "png" and output is None:
         raise ConfigError("PNG on standard output", hint="name a file with -o")
-    return form or "txt"
+    return form or default
 
 
 def _read() -> str:

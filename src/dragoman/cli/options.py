@@ -372,6 +372,25 @@ Bootstrap = Annotated[
         flag="--bootstrap",
     ),
 ]
+ChrfWords = Annotated[bool, Flag("Also score by chrF++: chrF with words and pairs of words.")]
+Page = Annotated[
+    Path | None,
+    Flag(
+        "Also write an HTML page about the errors: scores by length, rare words, documents and faults, and "
+        "every line. Adds chrF++.",
+        flag="--page",
+    ),
+]
+Comet = Annotated[
+    str | None,
+    Flag(
+        "Also score by COMET: the file or folder of its model, or a name in Hugging Face's cache.",
+        metavar="MODEL",
+    ),
+]
+CometPython = Annotated[
+    str | None, Flag("The Python that COMET is installed for. [default: this one]", metavar="PYTHON")
+]
 TestName = Annotated[
     Literal["bs", "ar"],
     Flag("With --against: paired bootstrap resampling, or approximate randomisation.", flag="--test"),

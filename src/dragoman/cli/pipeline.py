@@ -23,7 +23,7 @@ def pipeline(
     jobs: Annotated[
         int | None, Flag("Steps at a time. [default: 2, or 1 on one core]", metavar="N", at_least=1)
     ] = None,
-    plan: Annotated[bool, Flag("Print the steps with expected time, memory and disk, and run none.")] = False,
+    plan: Annotated[bool, Flag("Print the steps with their expected time, and run none.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -67,16 +67,14 @@ def _table(found: list[Forecast]) -> list[str]:
     def shown(value: float | None, unit: str, scale: float = 1.0) -> str:
         return "?" if value is None else f"{value / scale:,.{0 if value >= scale * 10 else 1}f} {unit}"
 
-    rows = [["step", "state", "time", "memory", "disk", "needs"]]
+    rows = [["step", "state", "time", "memory", "needs"]]
     for one in found:
-        rows.append(
-            [one.name, one.state, shown(one.seconds, "min", 60), shown(one.memory_mb, "MB"),
-             shown(one.disk_mb, "MB"), ", ".join(one.needs)]
-        )  # fmt: skip
+        figures = shown(one.seconds, "min", 60), shown(one.memory_mb, "MB")
+        rows.append([one.name, one.state, *figures, ", ".join(one.needs)])
     total = sum(one.seconds or 0.0 for one in found)
     unknown = sum(one.seconds is None for one in found)
     return [
-        *aligned(rows, right={2, 3, 4}),
+        *aligned(rows, right={2, 3}),
         "",
         f"in all {total / 60:,.0f} min, and {critical_path(found) / 60:,.0f} min in the longest chain; "
         f"{unknown} steps not counted",

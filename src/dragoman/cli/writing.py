@@ -40,14 +40,6 @@ class Written:
     counts: dict[str, int] = field(default_factory=dict)  # of what the command counts, such as "truncated"
     first: dict[str, list[int]] = field(default_factory=dict)  # the first five lines of each count
 
-    @classmethod
-    def of(cls, table: dict[str, Any]) -> Written:
-        """From the table of a record. Raises TypeError or KeyError for a damaged one."""
-        if isinstance(table["first"], list):  # as versions 0.1 and 0.2 noted what was cut short
-            cut = table["truncated"]
-            return cls(table["lines"], table["counts"] | {"truncated": cut}, {"truncated": table["first"]})
-        return cls(**table)
-
     def add(self, number: int, counts: Mapping[str, int]) -> None:
         """Count line `number`, and add the `counts`."""
         self.lines = number
@@ -82,7 +74,7 @@ class Unfinished(GrowingFiles):
             stack.enter_context(self._lock)
             self.read()
             if self.table:
-                self.written = Written.of(self.table["written"])
+                self.written = Written(**self.table["written"])
             self.open([self._text.name])
             stack.pop_all()
         return self
@@ -125,9 +117,7 @@ class Unfinished(GrowingFiles):
         return fails_again or not self.written.lines
 
     def _fits(self, table: dict[str, Any]) -> bool:
-        if "bytes" in table:  # as version 0.1 noted the size
-            table["sizes"] = {self._text.name: int(table["bytes"])}
-        return Written.of(table["written"]).lines > 0 and super()._fits(table)
+        return Written(**table["written"]).lines > 0 and super()._fits(table)
 
 
 def can_resume(output: Path, inputs: Sequence[str]) -> bool:

@@ -68,8 +68,6 @@ class Outcome:
     def of_table(table: dict[str, Any]) -> Outcome:
         """Return the outcome that `to_table` wrote."""
         values = dict(table["counts"])
-        if "translated" in values:  # as version 0.1 noted it, which replaced every translation
-            values["filled"] = values.pop("translated")
         counts = Counts(**{**values, "ways": Counter(values["ways"])})
         return Outcome(counts, [*map(_doubt, table["doubts"])], [*map(_doubt, table["offers"])])
 
@@ -218,16 +216,14 @@ def translate_file(
     approved: bool = False,
     final: bool = False,
     locked: bool = False,
-    only_untranslated: bool = False,
 ) -> Outcome:
     """Translate one document. `format` is a name of `FORMATS`; by default the file decides.
     `columns` are the names or numbers of the columns of a table, or one of them; by default its first row
     decides.
 
     Translations that the file has stay, unless they are fuzzy or new. `retranslate` replaces them, and
-    `approved`, `final` and `locked` those in that state. `only_untranslated` was the name of this default,
-    and has no effect. Raises DataError if the file cannot be read, and writes nothing then; ConfigError for
-    an unknown format or if `output` is the source.
+    `approved`, `final` and `locked` those in that state. Raises DataError if the file cannot be read, and
+    writes nothing then; ConfigError for an unknown format or if `output` is the source.
     """
     replacing = Replacing(retranslate=retranslate, approved=approved, final=final, locked=locked)
     known = None if format is None else format_named(format)

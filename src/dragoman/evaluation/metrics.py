@@ -1,8 +1,9 @@
 """BLEU, chrF and TER by sacreBLEU, with signatures, intervals and significance tests.
 
 BLEU (Papineni et al. 2002) counts word n-grams that a translation shares with the reference, chrF (Popović
-2015) character n-grams, TER (Snover et al. 2006) the edits that turn a translation into the reference. A
-signature lists every choice behind a score, so that others can reproduce it (Post 2018).
+2015) character n-grams, chrF++ (Popović 2017) also words and pairs of words, TER (Snover et al. 2006) the
+edits that turn a translation into the reference. A signature lists every choice behind a score, so that
+others can reproduce it (Post 2018).
 
 Intervals and p-values are sacreBLEU's: 1,000 bootstrap resamples of the lines (Koehn 2004) or 10,000
 approximate randomisations (Riezler and Maxwell 2005). The seed is the environment variable SACREBLEU_SEED,
@@ -24,10 +25,12 @@ from dragoman.evaluation.results import TESTS, Comparison, Difference, MetricNam
 from dragoman.text.blank import is_blank
 
 if TYPE_CHECKING:
+    import numpy as np
     from sacrebleu.metrics.base import Metric
     from sacrebleu.significance import Result
 
 METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter")
+ALL_METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "chrf++", "ter")
 SEED_VARIABLE = "SACREBLEU_SEED"
 
 # One list, or several; None where one of several is missing.
@@ -192,6 +195,21 @@ def line_bleu(
     return _by_line(scorer, hypotheses, references)
 
 
+def line_statistics(
+    hypotheses: Sequence[str], references: References, target_language: str | None = None
+) -> np.ndarray:
+    """Return the numbers from which sacreBLEU computes its scores: a row for each line, ALL_METRICS in order.
+
+    The score of lines comes from the sum of their rows.
+    """
+    import numpy as np
+
+    columns = _checked({"the translations": hypotheses}, references, ())
+    scorers, _ = _scorers(ALL_METRICS, False, target_language)
+    parts = [one._extract_corpus_statistics(hypotheses, cast(Any, columns)) for one in scorers.values()]
+    return np.concatenate([np.array(part, dtype="<f8") for part in parts], axis=1)
+
+
 def _by_line(scorer: Metric, hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
     return [
         float(scorer.sentence_score(hypothesis, [reference]).score)
@@ -201,9 +219,9 @@ def _by_line(scorer: Metric, hypotheses: Sequence[str], references: Sequence[str
 
 def check_options(metrics: Sequence[MetricName], bootstrap: int = 0) -> None:
     """Raise ConfigError for an unknown metric or a wrong number of resamples."""
-    if not metrics or any(metric not in METRICS for metric in metrics):
+    if not metrics or any(metric not in ALL_METRICS for metric in metrics):
         raise ConfigError(
-            f"metrics = {list(metrics)!r} cannot be used", hint="choose from: " + ", ".join(METRICS)
+            f"metrics = {list(metrics)!r} cannot be used", hint="choose from: " + ", ".join(ALL_METRICS)
         )
     if type(bootstrap) is not int or bootstrap < 0:
         raise ConfigError(
@@ -304,8 +322,9 @@ def _scorers(
                 notes += [note] if note else []
                 # force: sacreBLEU would log a warning about tokenised text; we put it into the notes.
                 scorers[metric] = BLEU(lowercase=lowercase, tokenize=tokenizer, force=True)
-            case "chrf":
-                scorers[metric] = _with_equal_types(CHRF(lowercase=lowercase))
+            case "chrf" | "chrf++":
+                words = 2 if metric == "chrf++" else 0
+                scorers[metric] = _with_equal_types(CHRF(word_order=words, lowercase=lowercase))
             case "ter":
                 # Without spaces a sentence would be one word: these two options separate characters.
                 ter = TER(normalized=code in _CJK, asian_support=code in _CJK)

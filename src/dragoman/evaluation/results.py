@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from dragoman.base.tables import aligned, count
 
-MetricName = Literal["bleu", "chrf", "ter"]
+MetricName = Literal["bleu", "chrf", "chrf++", "ter", "comet"]
 Test = Literal["bs", "ar"]  # sacreBLEU's names
 TESTS = {"bs": "paired bootstrap resampling", "ar": "paired approximate randomisation"}
 
@@ -20,7 +20,7 @@ class Score:
     Both are None without a bootstrap. `detail` holds the parts of BLEU.
     """
 
-    name: str  # as sacreBLEU writes it: BLEU, chrF2, TER
+    name: str  # as sacreBLEU writes it: BLEU, chrF2, chrF2++, TER
     value: float
     signature: str
     mean: float | None = None
@@ -39,7 +39,7 @@ class Score:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Scores:
-    """The scores of one set of translations, by metric ("bleu", "chrf", "ter"). `print` shows a table."""
+    """The scores of one set of translations, by metric ("bleu", "chrf", ...). `print` shows a table."""
 
     by_metric: dict[MetricName, Score]
     lines: int

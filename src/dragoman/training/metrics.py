@@ -110,6 +110,8 @@ class Metrics:
 
 def _row(event: Report | Validation | Candidate) -> dict[str, Any]:
     table = asdict(event)
+    if table.get("chrf_words", 0) is None:
+        del table["chrf_words"]
     match event:
         case Report():
             return {"kind": "train", **table}

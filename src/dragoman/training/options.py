@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options
 from dragoman.models.shapes import Architecture, TransformerOptions
+from dragoman.text.noise import NOISES, Noise
 from dragoman.training.step import schedule
 from dragoman.translation.search.options import AttentionOf, last_but_one
 
 Schedule = Literal["paper", "inverse-sqrt", "cosine"]
-StopOn = Literal["loss", "bleu"]
+StopOn = Literal["loss", "bleu", "chrf", "chrf++"]
 AverageOf = Literal["last", "best", "soup"]
 ValidationSearch = Literal["greedy", "generation"]
 Optimizer = Literal["adam", "muon"]
@@ -148,7 +149,7 @@ class TrainingConfig(Options, section="training"):
     ] = 500
     stop_on: Annotated[
         StopOn,
-        Option("Criterion for the best checkpoint: validation loss, or BLEU on the validation text."),
+        Option("Criterion for the best checkpoint: loss, BLEU, chrF or chrF++ on the validation text."),
     ] = "loss"
     stop_direction: Annotated[
         Literal["mean", "worst"],
@@ -212,16 +213,16 @@ class TrainingConfig(Options, section="training"):
         """The score that decides at the end between the average and the best single checkpoint."""
         return self.choose_by or self.stop_on
 
-    def check_validated(self, *, loss: bool, bleu: bool) -> None:
+    def check_validated(self, *, loss: bool, translated: bool) -> None:
         """Raise ConfigError for an option that needs a score which validation does not compute.
 
-        `loss` and `bleu` say which it computes.
+        `loss` and `translated` say whether it computes the loss, and translates.
         """
-        needing = {"average_of": "soup"} if not loss else {}
-        if not bleu:
-            needing |= {"stop_on": "bleu", "choose_by": "bleu"}
-        for name, value in needing.items():
-            if getattr(self, name) == value:
+        needing = {"average_of": ("soup",)} if not loss else {}
+        if not translated:
+            needing |= dict.fromkeys(("stop_on", "choose_by"), get_args(StopOn)[1:])
+        for name, values in needing.items():
+            if (value := getattr(self, name)) in values:
                 raise ConfigError(
                     f'training.{name} = "{value}" needs validation text', hint="pass --valid FILE FILE"
                 )
@@ -271,15 +272,18 @@ class TrainingConfig(Options, section="training"):
 
 @dataclass(frozen=True, kw_only=True)
 class Annotating:
-    """The shares of the pairs that a model reads with notes, matches, context and formality."""
+    """The shares of the pairs that a model reads with notes, matches, context, formality and noise."""
 
     terms: float = 0.0
     matches: float = 0.0
     target_language: str = ""  # to see which words are forms of one
-    # Tokenised text does not depend on these two, but for the context that is kept with it.
+    # Tokenised text does not depend on these, but for the context and the text that are kept with it.
     context: float = field(default=0.0, repr=False)
     context_target: bool = field(default=False, repr=False)
     formality: float = field(default=0.0, repr=False)
+    noise: float = field(default=0.0, repr=False)
+    noise_kinds: tuple[Noise, ...] = field(default=NOISES, repr=False)
+    source_language: str = field(default="", repr=False)  # for its keyboard
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -28,12 +27,11 @@ from dragoman.training.checkpoints.progress import Candidate, Progress, Totals
 from dragoman.training.checkpoints.saving import MENDING, Saver
 from dragoman.training.checkpoints.whole import check_space, checkpoint_bytes
 from dragoman.training.data.batches import Batch, batch_of, updates_of
-from dragoman.training.data.mixture import TrainingText
+from dragoman.training.data.mixture import Stages, TrainingText
 from dragoman.training.events import Finished, Observer, Report, Stop, Validation
 from dragoman.training.metrics import Metrics
 from dragoman.training.options import TrainingConfig
 from dragoman.training.processes.distributed import World
-from dragoman.training.profile import Profile
 from dragoman.training.step.update import Learner, Update
 from dragoman.training.validation import Examiner, Scored, Translate, perplexity
 
@@ -46,7 +44,8 @@ class Trainer:
     """One training run. `train` continues it to its end."""
 
     model: AnySeq2Seq
-    corpus: TrainingText
+    corpus: TrainingText  # after the stages
+    stages: Stages = ()
     valid: Mapping[Direction, TrainingText]
     config: TrainingConfig
     checkpoints: Checkpoints
@@ -56,14 +55,12 @@ class Trainer:
     observer: Observer
     translate: Translate | None = None
     stop: Stop = lambda: 0
-    profile: Profile | None = None
-    penalty: float = 0.0  # on the distance from the first weights, see `Anchor`
     progress: Progress = field(default_factory=Progress)
     _clock: float = field(default=0.0, init=False)  # up to when time is counted
 
     def __post_init__(self) -> None:
-        self.config.check_validated(loss=bool(self.valid), bleu=self.translate is not None)
-        self.learner = Learner(self.model, self.config, self.world, self.penalty)
+        self.config.check_validated(loss=bool(self.valid), translated=self.translate is not None)
+        self.learner = Learner(self.model, self.config, self.world)
         self.examiner = Examiner(learner=self.learner, valid=self.valid, translate=self.translate)
         self.saver = Saver(checkpoints=self.checkpoints, learner=self.learner)
         self.progress.processes = self.world.size
@@ -76,10 +73,10 @@ class Trainer:
         """
         progress = self.saver.restore()
         if progress is None:
-            self.progress.corpus = self.corpus.fingerprint
+            self.progress.corpus = self._fingerprint
             return False
         folder = self.checkpoints.folder
-        if progress.corpus != self.corpus.fingerprint:
+        if progress.corpus != self._fingerprint:
             raise DataError(
                 f"{folder}: this run began with other training text",
                 hint=f"restore the text, {_OTHER_FOLDER}",
@@ -94,6 +91,12 @@ class Trainer:
             )
         self.progress = progress
         return True
+
+    @property
+    def _fingerprint(self) -> str:
+        """A digest of the training text of all stages."""
+        stages = [f"{size}: {text.fingerprint}; " for size, text in self.stages]
+        return "".join(stages) + self.corpus.fingerprint
 
     def check_space(self) -> None:
         """Raise TrainingError unless a checkpoint fits on the disk."""
@@ -133,8 +136,7 @@ class Trainer:
         while not self.done():
             for batches in self._epoch():
                 began = time.monotonic()
-                with nullcontext() if self.profile is None else self.profile.around():
-                    self._update(batches)
+                self._update(batches)
                 self.progress.totals.seconds += self._count_time() - began
                 if self.progress.step % self.config.log_every == 0:
                     self._report()
@@ -158,8 +160,9 @@ class Trainer:
 
     def _epoch(self) -> Iterator[list[Batch]]:
         """The rest of this epoch: for each update, the batches of this process."""
-        source, target = self.corpus.epoch(self.progress.epoch, seed=self.seed)
-        lessons = self.corpus.lessons_of(self.progress.epoch, seed=self.seed)
+        corpus, end = self._stage()
+        source, target = corpus.epoch(self.progress.epoch, seed=self.seed)
+        lessons = corpus.lessons_of(self.progress.epoch, seed=self.seed)
         config, world = self.config, self.world
         each = config.accumulate * self.progress.processes  # in whichever number of processes it is resumed
         updates = updates_of(
@@ -170,13 +173,25 @@ class Trainer:
             epoch=self.progress.epoch,
             each=each,
         )
-        for groups in islice(updates, self.progress.cursor, None):
+        for groups in islice(updates, self.progress.cursor, end):
             batches = []
             for group in groups[world.rank :: world.size]:
                 self._stop_within_update()
                 batch = batch_of(source, target, group, self.learner.model.config, lessons)
                 batches.append(batch.to(world.device))
             yield batches
+
+    def _stage(self) -> tuple[TrainingText, int | None]:
+        """The text of this epoch, and the updates after which the epoch ends early, because a stage does.
+
+        Both depend on the update that the epoch began with, so they are the same when the run is resumed.
+        """
+        left = self.progress.step - self.progress.cursor
+        for size, text in self.stages:
+            if left < size:
+                return text, size - left
+            left -= size
+        return self.corpus, None
 
     def _update(self, batches: list[Batch]) -> None:
         progress, totals = self.progress, self.progress.totals
@@ -221,12 +236,12 @@ class Trainer:
 
         `blamed` are numbers of this process's batches, from 0. The text counts those of all processes.
         """
-        progress, world = self.progress, self.world
+        progress, world, (corpus, _) = self.progress, self.world, self._stage()
         places: list[tuple[int, str]] = []
         for own in blamed:
             number = own * world.size + world.rank + 1
             rows = batches[own].rows.tolist()
-            lines = f", {self.corpus.whereabouts(rows, epoch=progress.epoch, seed=self.seed)}" if rows else ""
+            lines = f", {corpus.whereabouts(rows, epoch=progress.epoch, seed=self.seed)}" if rows else ""
             places.append((number, f"batch {number} of {self.config.accumulate * progress.processes}{lines}"))
         every = dict(itertools.chain.from_iterable(world.gather(places)))
         return "; ".join(every[number] for number in sorted(every))

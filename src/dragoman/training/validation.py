@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 import torch
@@ -26,6 +26,7 @@ class Scored:
 
     bleu: float | None
     chrf: float | None
+    chrf_words: float | None = None  # chrF++, if the run goes by it
     signature: str = ""  # of BLEU
     search: str = "greedy"  # of the translations
     samples: tuple[SampleTranslation, ...] = ()
@@ -54,14 +55,16 @@ class Examiner:
         loss = self._counting(losses)
         candidate = Candidate(
             step=step,
-            score=selection.validation_score(step, loss, scored.bleu, self.learner.config.stop_on),
+            score=0.0,
             loss=loss,
             perplexity=None if loss is None else perplexity(loss),
             bleu=scored.bleu,
             chrf=scored.chrf,
+            chrf_words=scored.chrf_words,
             directions={name: {"loss": losses[name], **scores} for name, scores in scored.directions.items()},
         )
-        return candidate, scored
+        score = selection.validation_score(candidate, self.learner.config.stop_on)
+        return replace(candidate, score=score), scored
 
     def validation_loss(self) -> float | None:
         """Nats a token of the validation text, computed by all processes; None without the text.

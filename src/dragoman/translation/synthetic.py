@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from dragoman.base.errors import ConfigError
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.loops import is_invention, loops
-from dragoman.text.noise import noised
+from dragoman.text.noise import scrambled
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def back_translated(
             text = "" if one is None else _cell(one.text)
             reason = CUT if one is None and target else _reason(text, target)
             if reason is None and how == "noise":
-                text = noised(text, f"{seed} {number} {copy}")
+                text = scrambled(text, f"{seed} {number} {copy}")
             if reason is None and text in sources:
                 reason = EQUAL
             if reason is None:

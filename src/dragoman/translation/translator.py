@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.machine import require_pytorch
@@ -666,14 +666,6 @@ class Translator:
             rules=decoding.rules,
             max_extra_tokens=decoding.max_extra_tokens,
             name=name,
-        )
-
-    def pipeline(self, **_options: object) -> NoReturn:
-        """Removed. Raises ConfigError, which says what to use instead."""
-        raise ConfigError(
-            "Translator.pipeline is gone: it answered as the translation pipeline of transformers 4",
-            hint="use translate, as in "
-            '[{"translation_text": found.text} for found in translator.translate(lines, beam=4)]',
         )
 
     @property

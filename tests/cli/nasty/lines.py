@@ -11,7 +11,7 @@ _FORMS: dict[str, tuple[str, Form]] = {
     "--jsonl --alignment --risk": ("--jsonl --alignment --risk", "jsonl"),
     "--n-best 2": ("--n-best 2", "any"),
     "--alignment": ("--alignment", "lines"),
-    "--sentences": ("--sentences", "lines"),
+    "--plain": ("--plain", "lines"),
     "--protect": ("--protect", "lines"),
     "--quality best": ("--quality best --candidates 2", "lines"),
     "--shortlist": ("--shortlist", "lines"),

@@ -50,7 +50,7 @@ _TRANSLATE = {
     "--to klingon": "klingon",
     "--to": "requires an argument",
     "--format pdf": "unknown format 'pdf'",
-    "--only-untranslated": "--only-untranslated is for documents, not for lines of text",
+    "--retranslate": "--retranslate is for documents, not for lines of text",
     "--report x": "--report is for documents, not for lines of text",
     "--protect --jsonl": "--jsonl is for lines of text, not for lines with --protect",
     "--scores --scores=yes": "scores",

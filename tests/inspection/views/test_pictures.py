@@ -10,7 +10,7 @@ from dragoman.base.errors import ConfigError, DragomanError
 from dragoman.inspection import inspect
 from dragoman.inspection.positions import laboratory
 from dragoman.inspection.views import pictures
-from dragoman.inspection.views.plain import choose_attention, positions_text, text
+from dragoman.inspection.views.plain import choose_attention, text
 
 SENTENCE = "The <dog> & the cat 你好."
 
@@ -83,9 +83,3 @@ def test_choosing() -> None:
         assert choose_attention(blind) is None
         with pytest.raises(ConfigError, match="no encoder attention"):
             choose_attention(blind, "encoder")
-
-
-def test_a_table_in_shades() -> None:
-    lines = positions_text(laboratory(8, 4)).splitlines()
-    assert lines[2] == "sinusoidal table: 4 positions from 0, by dimension"
-    assert [len(line) for line in lines[4:]] == [6 + 8] * 4

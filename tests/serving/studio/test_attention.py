@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import lru_cache
 from pathlib import Path
 
 import httpx
@@ -16,7 +17,7 @@ from dragoman.inspection import inspect
 from dragoman.models.folder import bundle as model_folder
 from dragoman.models.folder.weights import read_weights, write_weights
 from dragoman.serving.studio import attention
-from dragoman.serving.studio.attention import Attentions, available
+from dragoman.serving.studio.attention import available, matrix
 
 SAVED = Path(__file__).parents[2] / "saved/0.1"
 SOURCE, TARGET = "Tom sleeps.", "Tom schläft."
@@ -48,52 +49,49 @@ def test_the_weights_are_those_of_inspect(folder: Path) -> None:
     names, reason = available(folder)
     assert (names, reason) == (["8", "16", "final"], "")
 
-    attentions = Attentions()
     for name in ("8", "final"):
         for layer in range(len(cross.weights)):
             for head in (None, *range(cross.weights.shape[1])):
-                found = attentions.matrix(folder, name, SOURCE, TARGET, layer=layer, head=head)
+                found = matrix(folder, name, SOURCE, TARGET, layer=layer, head=head)
                 weights = cross.weights[layer]
                 expected = weights.mean(0) if head is None else weights[head]
                 np.testing.assert_allclose(found["weights"], expected, atol=1e-4)
     assert found["layers"], found["heads"] == cross.weights.shape[:2]
     assert found["translation"] == trace.target.text
     assert (len(found["target"]), len(found["source"])) == expected.shape
-    halved = attentions.matrix(folder, "16", SOURCE, TARGET)
+    halved = matrix(folder, "16", SOURCE, TARGET)
     assert np.abs(np.array(halved["weights"]) - cross.weights[halved["layer"]].mean(0)).max() > 1e-3
 
 
 @pytest.mark.parametrize("folder", ["transformer"], indirect=True)
 def test_its_own_translation_and_what_is_wrong(folder: Path) -> None:
-    attentions = Attentions()
-    own = attentions.matrix(folder, "8", SOURCE, None)
+    own = matrix(folder, "8", SOURCE, None)
     assert own["translation"] == inspect(model_folder.load(folder.parent / "saved"), SOURCE).target.text
     with pytest.raises(ModelError, match="layers and"):
-        attentions.matrix(folder, "8", SOURCE, None, layer=99)
+        matrix(folder, "8", SOURCE, None, layer=99)
     with pytest.raises(ModelError, match="layers and"):
-        attentions.matrix(folder, "8", SOURCE, None, head=-1)
+        matrix(folder, "8", SOURCE, None, head=-1)
     with pytest.raises(ModelError, match="not found"):
-        attentions.matrix(folder, "24", SOURCE, None)
+        matrix(folder, "24", SOURCE, None)
     with pytest.raises(DragomanError, match="empty"):
-        attentions.matrix(folder, "8", "  ", None)
+        matrix(folder, "8", "  ", None)
     (folder / "checkpoints" / "step-0000016.safetensors").write_bytes(b"damaged")
     with pytest.raises(ModelError, match="step-0000016"):
-        attentions.matrix(folder, "16", SOURCE, None)
+        matrix(folder, "16", SOURCE, None)
     (folder / "checkpoints" / "config.json").unlink()
     (folder / "checkpoints" / "final.safetensors").rename(folder / "checkpoints" / "step-0000032.safetensors")
     with pytest.raises(ModelError, match="config.json"):
-        attentions.matrix(folder, "32", SOURCE, None)
+        matrix(folder, "32", SOURCE, None)
 
 
 @pytest.mark.parametrize("folder", ["transformer"], indirect=True)
 def test_traces_are_kept_but_only_some(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention, "_KEPT", 2)
+    monkeypatch.setattr(attention, "_trace", lru_cache(maxsize=2)(attention._trace.__wrapped__))
     loads = []
     real = attention.model_folder
     monkeypatch.setattr(attention, "model_folder", lambda path: loads.append(path) or real(path))  # type: ignore[func-returns-value]
-    attentions = Attentions()
     for name in ("8", "8", "16", "8", "final", "8", "16"):
-        attentions.matrix(folder, name, SOURCE, TARGET)
+        matrix(folder, name, SOURCE, TARGET)
 
     assert [path.stem for path in loads] == ["step-0000008", "step-0000016", "final", "step-0000016"]
 
@@ -118,7 +116,7 @@ def test_by_the_route(folder: Path) -> None:
     with serving(folder) as url:
         assert httpx.get(f"{url}/api/checkpoints?run=0").json()["checkpoints"] == ["8", "16", "final"]
         answer = httpx.post(f"{url}/api/attention", json=body | {"checkpoint": "16"}, timeout=120)
-        expected = Attentions().matrix(folder, "16", SOURCE, TARGET, head=0)
+        expected = matrix(folder, "16", SOURCE, TARGET, head=0)
         assert (answer.status_code, answer.json()) == (200, expected)
         (folder / "checkpoints" / "step-0000016.safetensors").unlink()
         gone = httpx.post(f"{url}/api/attention", json=body | {"checkpoint": "16"}, timeout=120)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from tests.training.small_runs import config
@@ -16,11 +17,12 @@ def history(*scores: float, every: int = 5) -> list[Candidate]:
 
 
 def test_the_score_is_what_the_run_stops_on() -> None:
-    assert selection.validation_score(5, 2.5, 30.0, "loss") == -2.5
-    assert selection.validation_score(5, 2.5, 30.0, "bleu") == 30.0
-    assert selection.validation_score(5, math.nan, None, "loss") == -math.inf
-    assert selection.validation_score(5, 2.5, math.nan, "bleu") == -math.inf
-    assert selection.validation_score(5, None, None, "loss") == 5  # nothing to compare by: the last is best
+    one = Candidate(step=5, score=0, loss=2.5, bleu=30.0, chrf=50.0, chrf_words=47.0)
+    for by, score in {"loss": -2.5, "bleu": 30, "chrf": 50, "chrf++": 47}.items():
+        assert selection.validation_score(one, by) == score
+    assert selection.validation_score(replace(one, loss=math.nan), "loss") == -math.inf
+    assert selection.validation_score(replace(one, chrf=math.nan), "chrf") == -math.inf
+    assert selection.validation_score(Candidate(step=5, score=0), "loss") == 5  # nothing to compare by
 
 
 def test_of_equal_candidates_the_first_is_the_best() -> None:

@@ -12,6 +12,7 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.text import toy
 from dragoman.text.formality import Formality
 from dragoman.text.guidance import Guidance, marks_of, reading
+from dragoman.text.noise import noised
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.processes.distributed import World
 from dragoman.training.runs.folder import RunFolder
@@ -69,7 +70,7 @@ def test_a_run_that_has_begun_keeps_its_tokens(tmp_path: Path) -> None:
         prepared(tmp_path, valid=VALID)
 
 
-@pytest.mark.parametrize("option", ["lora_rank=16", "replay_from=self", "base=sha256:0"])
+@pytest.mark.parametrize("option", ["lora_rank=16", "replay_from=base", "base=sha256:0"])
 def test_tuning_options_need_a_model_to_tune(tmp_path: Path, option: str) -> None:
     messages: list[str] = []
 
@@ -128,6 +129,23 @@ def test_texts_with_weights(tmp_path: Path) -> None:
     assert "train.web: 20 pairs read, 20 kept, 0 set aside" in messages
     corpus = tmp_path / "run" / "checkpoints" / "corpus"
     assert sorted(path.name for path in corpus.iterdir()) == ["train.news", "train.web"]
+
+
+def test_stages_have_other_weights_and_other_noise(tmp_path: Path) -> None:
+    """The noise of each is drawn from the same files, and without noise the tokens are the plain ones."""
+    text = write_text(tmp_path)
+    first, second = "{updates=3, weights={web=0}, noise=1.0}", "{updates=5, weights={web=2, news=0.5}}"
+    ready, _ = of_recipe(text, tmp_path / "run", f"data.stages=[{first}, {second}]")
+
+    assert [(updates, len(stage)) for updates, stage in ready.stages] == [(3, 40), (5, 20 + 40)]
+    assert len(ready.training) == 40 + 10
+    source, target = ready.stages[0][1].epoch(0, seed=1)
+    for row, pair in enumerate(PAIRS[:40]):
+        expected = noised(pair, f"1 0 {row}", languages=("en", "de"))
+        decode = ready.tokenizer.decode
+        assert (decode(source[row].tolist()), decode(target[row].tolist())) == expected
+    plain, _ = of_recipe(text, tmp_path / "plain")
+    assert sources_of(ready, 0) == sources_of(plain, 0)
 
 
 def test_texts_with_weights_are_compared_with_the_tokens(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from dragoman.training.runs.recipe import (
     recipe_of_run,
     resolve,
 )
+from dragoman.training.runs.text.translations import epoch_weights
 
 
 def test_the_default_is_the_model_of_the_paper():
@@ -229,11 +230,20 @@ def test_word_vectors_are_refused_and_an_empty_section_of_theirs_is_read(tmp_pat
     assert resolve(recipe=path).seed == recipe_of_run(path).seed == 5
     path.write_text('[embeddings]\nsource = "vectors.vec"\n')
     for read in (lambda: resolve(recipe=path), lambda: recipe_of_run(path)):
-        with pytest.raises(ConfigError, match="embeddings.source: embeddings no longer start") as error:
+        with pytest.raises(ConfigError, match=r"embeddings.source: this option is gone") as error:
             read()
-        assert "leave [embeddings] out" in error.value.hint
+        assert "leave it out" in error.value.hint
     with pytest.raises(ConfigError, match="embeddings.frozen"):
         resolve(overrides=["embeddings.frozen=true"])
+
+
+def test_an_option_that_is_gone_is_read_if_it_was_off(tmp_path):
+    path = tmp_path / "training.toml"
+    path.write_text("seed = 5\n[tuning]\npenalty = 0.0\nreplay = 0.5\n")
+
+    assert recipe_of_run(path).tuning.replay == 0.5
+    with pytest.raises(ConfigError, match=r"tuning.penalty: this option is gone"):
+        resolve(overrides=["tuning.penalty=0.5"])
 
 
 @pytest.mark.parametrize(
@@ -249,3 +259,62 @@ def test_what_cannot_be_trained_with_rounded_weights(other, hint):
         resolve(preset="tiny", overrides=["training.quantise=int8", other])
 
     assert hint in caught.value.hint
+
+
+def staged(*stages: str, names: tuple[str, ...] = ("web", "größe")) -> str:
+    corpora = [f'[[data.corpora]]\nname = "{name}"\ntrain = ["{name}.en", "{name}.de"]' for name in names]
+    return "\n".join([*corpora, *(f"[[data.stages]]\n{stage}" for stage in stages)])
+
+
+def test_stages_of_a_curriculum(tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_text(staged('updates = 5\nweights = {"größe" = 0, web = 2}', "updates = 2\nnoise = 0.4"))
+    recipe = resolve(recipe=path)
+
+    first, second = recipe.data.stages
+    assert (first.updates, first.weights, first.noise) == (5, {"größe": 0.0, "web": 2.0}, None)
+    assert epoch_weights(recipe) == {"web": 1.0, "größe": 1.0}
+    assert epoch_weights(recipe, first) == {"web": 2.0}
+    assert epoch_weights(recipe, second) == epoch_weights(recipe)
+    assert recipe.data.annotating.noise == 0.4  # the text is kept for it
+    assert recipe.data.annotating_of("train.web", 0.1).noise == 0.1
+    path.write_text(to_toml(recipe))
+    assert recipe_of_run(path) == recipe
+
+
+@pytest.mark.parametrize(
+    ("stage", "names", "what", "hint"),
+    [
+        ("updates = 5\nweights = {new = 1}", ("web",), "weights = {new = 1.0} cannot be", "(web), not all"),
+        ("updates = 5\nweights = {new = 1}", (), "weights = {new = 1.0} cannot be", "data.corpora (none)"),
+        ("updates = 5\nweights = {web = 0}", ("web",), "{web = 0.0} cannot be used", "not all with weight 0"),
+        ("updates = 5\nweights = {web = -1}", ("web",), "weights = {web = -1} cannot be", "each at least 0"),
+        ('updates = 5\nweights = "web"', ("web",), 'weights = "web" cannot be', "a table {name = a number"),
+        ("updates = 0", ("web",), "updates = 0 cannot be used", "at least 1"),
+        ("noise = 0.1", ("web",), "updates is missing", "give it a value"),
+    ],
+)
+def test_stages_that_cannot_be(tmp_path, stage, names, what, hint):
+    path = tmp_path / "a.toml"
+    path.write_text(staged(stage, names=names))
+    with pytest.raises(ConfigError) as caught:
+        resolve(recipe=path)
+    assert what in str(caught.value)
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["data.noise_kinds=['typo']"], "noise_kinds"),
+        (["data.noise_kinds=[]"], "of no kind"),
+        (["training.close_unseen=true", "model.output_bias=true"], "data.noise changes the target tokens"),
+        (["teacher.words=0.5", "teacher.models=['a']"], "data.noise changes the tokens"),
+        (["data.corpora=[{name='a', train=['a.en', 'a.de'], both=true}]"], "noise is for one direction"),
+    ],
+)
+def test_what_noise_does_not_go_with(options, what):
+    with pytest.raises(ConfigError) as caught:
+        resolve(overrides=["data.noise=0.1", *options])
+    assert what in str(caught.value)
+    assert caught.value.hint

@@ -707,7 +707,7 @@ def test_tuning_opens_reserved_pieces(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "option", ["training.average_of=soup", "training.stop_on=bleu", "training.choose_by=bleu"]
+    "option", ["training.average_of=soup", "training.stop_on=chrf++", "training.choose_by=bleu"]
 )
 def test_what_needs_validation_text_is_refused_before_the_text_is_tokenised(
     option: str, tmp_path: Path

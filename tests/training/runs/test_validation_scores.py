@@ -38,9 +38,11 @@ def test_the_search_is_greedy_or_that_of_the_model(greedy: bool, bundle: Bundle)
         Translator.of(bundle), PAIRS, metrics=("bleu", "chrf"), bootstrap=0, beam=5 if greedy else 1
     )
 
-    scored = translate_and_score(bundle, {("en", "de"): PAIRS}, seed=1, greedy=greedy)
+    scored = translate_and_score(bundle, {("en", "de"): PAIRS}, seed=1, greedy=greedy, words=greedy)
 
     assert scored.chrf == wanted.scores.chrf.value != other.scores.chrf.value
+    words = evaluate(Translator.of(bundle), PAIRS, metrics=("chrf++",), bootstrap=0, beam=1 if greedy else 5)
+    assert scored.chrf_words == (words.scores.by_metric["chrf++"].value if greedy else None)
     assert scored.search == ("greedy" if greedy else "beam 5, length penalty 1")
     texts = {one.source: one.text for one in wanted.translations}
     assert [sample.hypothesis for sample in scored.samples] == [texts[s.source] for s in scored.samples]

@@ -80,7 +80,7 @@ def test_a_translation_of_the_memory_has_the_flags_of_its_text(
     assert wrong.risk.probability is None
     assert {flag.kind for flag in wrong.risk.flags} == {"number differs"}
     assert right.risk == Risk(None)
-    (both,) = plain.using(memory=memory).translate(["Tom sleeps. Tom has 3 dogs."], risk=True, sentences=True)
+    (both,) = plain.using(memory=memory).translate(["Tom sleeps. Tom has 3 dogs."], risk=True)
     assert both.risk == wrong.risk
 
 
@@ -111,10 +111,10 @@ def test_other_languages_are_refused(plain: Translator, tmp_path: Path) -> None:
 def test_the_whole_line_comes_before_its_sentences(plain: Translator, memory: TranslationMemory) -> None:
     translator = plain.using(memory=memory)
     line = "Tom sleeps. Tom sleeps."
-    (found,) = translator.translate([line], sentences=True)
+    (found,) = translator.translate([line])
     assert (found.text, found.match) == ("Tom pennt. Tom pennt.", None)
     memory.add(line, "Tom pennt zweimal.")
-    (found,) = translator.translate([line], sentences=True)
+    (found,) = translator.translate([line])
     assert (found.text, found.match) == ("Tom pennt zweimal.", Match(line, "Tom pennt zweimal.", 100.0))
     assert translator("Tom sleeps.\n  Tom sleeps.") == "Tom pennt.\n  Tom pennt."
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,12 +25,16 @@ from dragoman.cli.models import (
 )
 from dragoman.cli.options import (
     Bootstrap,
+    ChrfWords,
+    Comet,
+    CometPython,
     Data,
     Flag,
     Flags,
     Json,
     Lowercase,
     Model,
+    Page,
     Quiet,
     Recipe,
     TestName,
@@ -61,6 +66,7 @@ def evaluate(
         Path | None, Flag("Also write the translations to this file.", flag="--output -o")
     ] = None,
     lowercase: Lowercase = False,
+    chrf_words: ChrfWords = False,
     decoding: Annotated[
         Decoding,
         Flags(
@@ -81,9 +87,10 @@ def evaluate(
     ] = None,
     loading: Annotated[Loading, Flags("adapter", "average")],
     against: Annotated[
-        Path | None,
+        list[Path] | None,
         Flag(
-            "Compare with another model or a file of its translations, and test significance.",
+            "Compare with another model or a file of its translations, and test significance. The "
+            "first of several is the baseline.",
             metavar="MODEL|FILE",
         ),
     ] = None,
@@ -100,6 +107,9 @@ def evaluate(
         bool,
         Flag("Also measure whether the text has one form of address, and one translation for each term."),
     ] = False,
+    noisy: Annotated[
+        bool, Flag("Also translate the text with each kind of noise of data.noise, and show what it costs.")
+    ] = False,
     contrast: Annotated[
         Path | None,
         Flag(
@@ -110,6 +120,9 @@ def evaluate(
     documents: Annotated[
         Path | None, Flag("With --contrast: the folder of the documents of ContraPro, for context.")
     ] = None,
+    page: Page = None,
+    comet: Comet = None,
+    comet_python: CometPython = None,
     min_bleu: Annotated[float | None, Flag("Exit with 5 if BLEU is below X.")] = None,
     recipe: Recipe = None,
     data: Data = None,
@@ -126,13 +139,16 @@ def evaluate(
       dragoman evaluate runs/en-de-1 runs/en-de-2 test.en test.de --against runs/en-de-1
       dragoman evaluate runs/en-de test.en test.de --dtype bfloat16,int8
       dragoman evaluate runs/en-de test.en test.de --adapter runs/help --against runs/en-de
+      dragoman evaluate runs/new test.en test.de --against runs/old --page errors.html
       dragoman evaluate runs/en-de --contrast pronouns.jsonl
       dragoman evaluate runs/multi30k --recipe recipes/multi30k-en-de.toml --data ~/corpora
     """
     from dragoman.base.files import write_whole
+    from dragoman.evaluation.comet import comet_scores
     from dragoman.evaluation.consistency import consistency as measured_consistency
     from dragoman.evaluation.consistency import to_text as consistency_text
     from dragoman.evaluation.evaluate import evaluate as evaluated
+    from dragoman.evaluation.noisy import measure_noise, noise_text
     from dragoman.text.corpora.context import with_context
     from dragoman.text.corpora.corpus import open_corpus
     from dragoman.text.corpora.lines import read_lines
@@ -146,15 +162,16 @@ def evaluate(
         raise ConfigError("--risk-chart without --risk", hint="add --risk")
     if documents is not None and contrast is None:
         raise ConfigError("--documents without --contrast", hint="add --contrast")
-    flags = {"--against": against, "--output": output, "--risk": risk}
-    flags |= {"--in-context": in_context, "--consistency": consistency}
+    flags: dict[str, object] = {"--against": against, "--output": output, "--risk": risk, "--noisy": noisy}
+    flags |= {"--in-context": in_context, "--consistency": consistency, "--page": page, "--comet": comet}
+    rivals = against or []
 
     def check_unused(what: str, hint: str) -> None:
         if used := [flag for flag, given in flags.items() if given]:
             raise ConfigError(f"{used[0]} with {what}", hint=hint)
 
     guides.check()
-    dtypes = _dtypes(dtype, alone=against is not None)
+    dtypes = _dtypes(dtype, alone=bool(rivals))
     models, text = models_and_text(model, text)
     loading.check(models)
     if contrast is not None:
@@ -172,15 +189,17 @@ def evaluate(
         return
     names = _names(text, recipe, data)
     adapter = loading.adapter
-    folders = files_of_models([*models, guides.reverse, adapter, against])
-    read = [*names, against, guides.terms, *folders]
+    folders = files_of_models([*models, guides.reverse, adapter, *rivals])
+    read = [*names, *rivals, guides.terms, *folders]
     keep_apart(output, [*read, risk_chart])
     keep_apart(risk_chart, read)
-    is_model = against is not None and (against.is_dir() or run_of(against) != against)
-    other = list(read_lines(against)) if against is not None and not is_model else None
+    keep_apart(page, [*read, output, risk_chart])
     alone = len(models) == 1 and adapter is None
-    if against is not None and against.resolve() == model.resolve() and alone:
-        raise ConfigError(f"{against}: compared with itself", hint="name another model, or its translations")
+    others: dict[str, list[str] | None] = {}  # the translations of files, None for models
+    for one in rivals:
+        if (one.resolve() == model.resolve() and alone) or str(one) in others:
+            raise ConfigError(f"{one}: compared with itself", hint="name another model, or its translations")
+        others[str(one)] = None if one.is_dir() or run_of(one) != one else list(read_lines(one))
     about = read_config(model_folder(model))
     # The model's languages say which key of a JSONL file is the source.
     corpus = open_corpus(names, languages=languages_for(about, decoding))
@@ -188,6 +207,8 @@ def evaluate(
         # The names of the files say which of its pairs this is.
         source, to = decoding.source or corpus.source_language, decoding.to or corpus.target_language
         decoding = replace(decoding, source=source, to=to)
+    if comet is not None:  # before minutes of translating
+        comet_scores(comet, [], {}, [], python=comet_python)
     if risk:
         _check_risk(models, about, decoding.to, dtypes, adapter)
     keep_freed_memory()
@@ -195,12 +216,14 @@ def evaluate(
     lines = [*with_context(corpus)]
     pairs = [(line.source, line.target) for line, _ in lines]
     contexts = [context.source for _, context in lines] if in_context else None
-    if other is not None and len(other) != len(pairs):
-        raise DataError(
-            f"{against}: {count(len(other), 'line')}, but {names[-1]}: {count(len(pairs), 'line')}",
-            hint="line n of one must be the translation of line n of the other",
-        )
-    leaked = leakage_of([*models, *([against] if against is not None and is_model else [])], pairs, "test")
+    for name, texts in others.items():
+        if texts is not None and len(texts) != len(pairs):
+            raise DataError(
+                f"{name}: {count(len(texts), 'line')}, but {names[-1]}: {count(len(pairs), 'line')}",
+                hint="line n of one must be the translation of line n of the other",
+            )
+    other_models = [name for name, texts in others.items() if texts is None]
+    leaked = leakage_of([*models, *map(Path, other_models)], pairs, "test")
     types: dict[str, dict[str, Any]] = {}  # how fast each is
     hypotheses: dict[str, list[str]] = {}
     with joined() as world:
@@ -216,10 +239,14 @@ def evaluate(
             evaluation = translated(translator, f"translating{in_type}", contexts)
             types[str(each)] = _speed(each, translator, evaluation, models)
             hypotheses[str(each)] = evaluation.hypotheses
-        if against is not None and other is None:
-            rival = guides.guide(Translator.load(against, dtype=each), decoding.to)
+        for name in other_models:
+            rival = guides.guide(Translator.load(Path(name), dtype=each), decoding.to)
             own = contexts if "context" in rival.reads else None
-            other = translated(rival, f"translating with {against}", own).hypotheses
+            others[name] = translated(rival, f"translating with {name}", own).hypotheses
+        noise = None
+        if noisy:
+            with waiting("translating with noise", shown=world.leads and not quiet):
+                noise = measure_noise(translator, pairs, evaluation, decoding, world=world, context=contexts)
     if not world.leads:
         return
     report = None
@@ -237,8 +264,7 @@ def evaluate(
     whole = " + ".join(map(str, models if adapter is None else [model, adapter]))
     name = whole if len(dtypes) == 1 else str(each)
     systems = {name: evaluation.hypotheses} if len(dtypes) == 1 else hypotheses
-    if against is not None:
-        systems = {str(against): other or []} | systems
+    systems = {key: texts or [] for key, texts in others.items()} | systems
     results = scoring.results_of(
         systems,
         name,
@@ -246,9 +272,31 @@ def evaluate(
         [names[-1]],
         test=test,
         lowercase=lowercase,
+        chrf_words=chrf_words or page is not None,
         bootstrap=bootstrap,
         language=evaluation.target_language,
     )
+    tested = [line for line, _ in lines]
+    metric = scoring.add_comet(results, tested, systems, comet, comet_python, bootstrap)
+    if page is not None:
+        languages = translator.pair(decoding)
+        way = ["--source", languages[0], "--to", languages[1]] if about.directions else []
+        inspected = {one: [one] for one in other_models}
+        if len(models) == 1:  # an ensemble cannot be inspected
+            own = [str(model), *(["--adapter", str(adapter)] if adapter else [])]
+            inspected |= dict.fromkeys([one for one in systems if one not in others], own)
+        scoring.write_page(
+            page,
+            results,
+            tested,
+            systems,
+            references=[evaluation.references],
+            languages=languages,
+            contexts=contexts or (),
+            terms=[one.terms for one in translator.terms],
+            commands={one: shlex.join(["dragoman", "inspect", *own, *way]) for one, own in inspected.items()},
+            comet=metric,
+        )
     if evaluation.truncated and not quiet:
         warn(f"{evaluation.truncated:,} of {len(pairs):,} translations are cut short")
     for line in leaked:
@@ -275,6 +323,7 @@ def evaluate(
             **scoring.to_table(results),
             **({"risk": report.to_table()} if report else {}),
             **({"consistency": alike} if alike else {}),
+            **({} if noise is None else {"noise": noise}),
         }
         print(to_json(table))
     else:
@@ -287,6 +336,8 @@ def evaluate(
             print(f"\n{report.to_text()}")
         if alike:
             print(f"\n{consistency_text(alike)}")
+        if noise:
+            print(f"\n{noise_text(noise)}")
     _check_least(whole, scoring.bleu_of(results, name), min_bleu)
 
 

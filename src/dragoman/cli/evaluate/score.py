@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Bootstrap, Flag, Json, Lowercase, TestName, argument
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.tables import count
+from dragoman.cli.input import keep_apart
+from dragoman.cli.options import (
+    Bootstrap,
+    ChrfWords,
+    Comet,
+    CometPython,
+    Flag,
+    Json,
+    Lowercase,
+    Page,
+    TestName,
+    argument,
+)
 from dragoman.cli.outcome import to_json
 
 if TYPE_CHECKING:
-    from dragoman.evaluation.results import Comparison, MetricName, Scores, Test
+    from dragoman.evaluation.results import Comparison, Scores, Test
+    from dragoman.text.corpora.lines import Line
 
 
 def score(
@@ -19,9 +34,17 @@ def score(
         list[Path],
         argument("REFERENCES...", "Reference translations: one file or several."),
     ],
-    against: Annotated[Path | None, Flag("Compare with these translations, and test significance.")] = None,
+    against: Annotated[
+        list[Path] | None,
+        Flag("Compare with these translations, and test significance. The first of several is the baseline."),
+    ] = None,
+    source: Annotated[Path | None, Flag("The source text, for --page and --comet.")] = None,
+    page: Page = None,
+    comet: Comet = None,
+    comet_python: CometPython = None,
     test: TestName = "bs",
     lowercase: Lowercase = False,
+    chrf_words: ChrfWords = False,
     bootstrap: Bootstrap = None,
     target_language: Annotated[
         str | None,
@@ -37,26 +60,44 @@ def score(
     \b
       dragoman score out.de test.de
       dragoman score out.de test.de --against baseline.de
+      dragoman score out.de test.de --source test.en --page errors.html
     """
     from dragoman.text.corpora.languages import of_side
-    from dragoman.text.corpora.lines import read_lines
+    from dragoman.text.corpora.lines import Line, read_lines
 
+    if source is None and any(one is not None for one in (page, comet, comet_python)):
+        raise ConfigError("--page or --comet without the source text", hint="name its file with --source")
     names = [str(path) for path in references]
-    systems = {str(hypotheses): list(read_lines(hypotheses))}
-    if against is not None:
-        if str(against) in systems:
-            raise ConfigError(f"{against}: compared with itself", hint="name two different files")
-        systems = {str(against): list(read_lines(against))} | systems
+    keep_apart(page, [*names, hypotheses, source, *(against or ())])
+    systems: dict[str, list[str]] = {}
+    for path in (*(against or ()), hypotheses):
+        if str(path) in systems:
+            raise ConfigError(f"{path}: compared with itself", hint="name different files")
+        systems[str(path)] = list(read_lines(path))
+    columns = [list(read_lines(path)) for path in references]
+    language = target_language or of_side(names[0])
     results = results_of(
         systems,
         str(hypotheses),
-        [list(read_lines(path)) for path in references],
+        columns,
         names,
         test=test,
         lowercase=lowercase,
+        chrf_words=chrf_words or page is not None,
         bootstrap=bootstrap,
-        language=target_language or of_side(names[0]),
+        language=language,
     )
+    if source is not None:
+        sources = list(read_lines(source))
+        if len(sources) != len(columns[0]):
+            raise DataError(
+                f"{source}: {count(len(sources), 'line')}, but {names[0]}: {count(len(columns[0]), 'line')}",
+                hint="line n of one must be the translation of line n of the other",
+            )
+        lines = [Line(number, *pair) for number, pair in enumerate(zip(sources, columns[0], strict=True), 1)]
+        more = add_comet(results, lines, systems, comet, comet_python, bootstrap)
+        languages = of_side(str(source)), language
+        write_page(page, results, lines, systems, references=columns, languages=languages, comet=more)
     if as_json:
         print(to_json({"hypotheses": str(hypotheses), **to_table(results)}))
     else:
@@ -71,17 +112,19 @@ def results_of(
     *,
     test: Test,
     lowercase: bool,
+    chrf_words: bool,
     bootstrap: int | None,
     language: str | None,
 ) -> dict[str, Scores | Comparison]:
     """Return scores of one system or a comparison with the first; for each case, "cased" or "lowercased"."""
-    from dragoman.evaluation.metrics import METRICS, compare, score_corpus
+    from dragoman.evaluation.metrics import ALL_METRICS, compare, score_corpus
 
     results: dict[str, Scores | Comparison] = {}
     for lower in (False, True)[: 1 + lowercase]:
         case = "lowercased" if lower else "cased"
         # TER ignores case anyway.
-        metrics: tuple[MetricName, ...] = ("bleu", "chrf") if lower else METRICS
+        left_out = {*(["ter"] if lower else []), *([] if chrf_words else ["chrf++"])}
+        metrics = [metric for metric in ALL_METRICS if metric not in left_out]
         if len(systems) == 1:
             results[case] = score_corpus(
                 systems[name],
@@ -105,6 +148,43 @@ def results_of(
                 reference_names=reference_names,
             )
     return results
+
+
+def add_comet(
+    results: dict[str, Scores | Comparison],
+    lines: Sequence[Line],
+    systems: dict[str, list[str]],
+    model: str | None,
+    python: str | None,
+    samples: int | None,
+) -> dict[str, list[float]]:
+    """Add COMET to the cased results, and return its scores of the lines by system; none without a model."""
+    if model is None:
+        if python is not None:
+            raise ConfigError("--comet-python without --comet", hint="name the model of COMET")
+        return {}
+    from dragoman.evaluation.comet import comet_scores, with_comet
+
+    sources, references = [line.source for line in lines], [line.target for line in lines]
+    scores = comet_scores(model, sources, systems, references, python=python)
+    results["cased"] = with_comet(results["cased"], scores, model, 1000 if samples is None else samples)
+    return scores
+
+
+def write_page(
+    page: Path | None,
+    results: dict[str, Scores | Comparison],
+    lines: Sequence[Line],
+    systems: dict[str, list[str]],
+    **about: Any,
+) -> None:
+    """Write the error page, if it is wanted."""
+    if page is None:
+        return
+    from dragoman.base.files import write_whole
+    from dragoman.evaluation.error_page import error_page
+
+    write_whole(page, error_page(lines, systems, results["cased"].to_table(), **about))
 
 
 def bleu_of(results: dict[str, Scores | Comparison], name: str) -> float:

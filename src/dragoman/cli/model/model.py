@@ -20,7 +20,6 @@ from dragoman.cli.options import (
     Json,
     Model,
     NewFolder,
-    OutputFile,
     Quiet,
     TextAndTranslation,
     WholeModel,
@@ -111,7 +110,7 @@ def model_average(
         int | None, Flag("Average the N checkpoints of a run that scored best.", at_least=2)
     ] = None,
     by: Annotated[
-        Literal["loss", "bleu", "chrf"] | None,
+        Literal["loss", "bleu", "chrf", "chrf++"] | None,
         Flag("With --best: the validation score. [default: training.stop_on of the run]"),
     ] = None,
     quiet: Quiet = False,
@@ -337,36 +336,6 @@ def model_diff(
     print(to_json(found.to_table()) if as_json else "\n".join(_different(found)))
     if not found.equal:
         raise typer.Exit(1)
-
-
-@model.command("card", short_help="Print the model card.")
-def model_card(
-    folder: Model,
-    output: OutputFile = None,
-    quiet: Quiet = False,
-) -> None:
-    """Print the model card: README.md of the folder, or one made from the folder if it has none.
-
-    \b
-      dragoman model card runs/en-de
-      dragoman model card runs/en-de -o card.md
-    """
-    from dragoman.base.files import write_whole
-    from dragoman.translation.folder.card import render_card
-    from dragoman.translation.folder.checkpoint import model_folder
-    from dragoman.translation.folder.config import read_config
-    from dragoman.translation.folder.summary import read_card, summary_of
-
-    folder = model_folder(folder)
-    read_config(folder)
-    card = read_card(folder)
-    if card is None:
-        card = render_card(summary_of(folder))
-    if output is None:
-        print("\n".join(clean(line) for line in card.splitlines()))
-        return
-    write_whole(output, card)
-    tell(f"wrote {output}", quiet=quiet)
 
 
 def _check_folders(folders: Sequence[Path], output: Path | None = None) -> list[Path]:

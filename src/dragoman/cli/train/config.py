@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from dragoman.base.errors import ConfigError
 from dragoman.cli.options import Flag, Json, argument
 from dragoman.cli.outcome import to_json
 
@@ -24,7 +23,6 @@ def config(
     ] = None,
     recipe: Annotated[Path | None, Flag("Print the values of a recipe (TOML).")] = None,
     as_json: Json = False,
-    markdown: Annotated[bool, Flag("Print the page of all options.")] = False,
 ) -> None:
     """Print the options of a recipe: name, value, choices or bounds, and description.
 
@@ -37,14 +35,9 @@ def config(
     """
     overrides = [word for word in words or [] if "=" in word]
     names = [word for word in words or [] if "=" not in word]
-    if markdown and (words or preset or recipe or as_json):
-        raise ConfigError("--markdown prints the page of all options", hint="leave out the other words")
     from dragoman.training.runs import reference
     from dragoman.training.runs.recipe import resolve
 
-    if markdown:
-        print(reference.to_markdown(), end="")
-        return
     about = resolve(preset=preset, recipe=recipe, overrides=overrides, pairs=None)
     listed = reference.sections(about, all_architectures=recipe is None and not overrides)
     if names:

@@ -41,7 +41,6 @@ def distil(
             data=Flag(),
             source_language=Flag("Source language. [default: the teachers' language]"),
             target_language=Flag("Target language. [default: the teachers' language]"),
-            profile=Flag(),
         ),
     ],
     quiet: Quiet = False,

@@ -88,7 +88,6 @@ class TrainingRun:
     target_language: Annotated[
         str | None, Flag("Target language. [default: from the file names, such as .de]", metavar="CODE")
     ] = None
-    profile: Annotated[bool, Flag("Measure some updates and write profile.txt into the folder.")] = False
     tensorboard: Annotated[
         bool, Flag("Also write the figures for TensorBoard, into the folder tensorboard of the run.")
     ] = False
@@ -133,7 +132,6 @@ class TrainingRun:
             data_root=self.data,
             observer=observer,
             stop=stop,
-            profile=self.profile,
         )
 
 
@@ -178,6 +176,7 @@ def train(
     ] = None,
     run: TrainingRun,
     seeds: Seeds = None,
+    profile: Annotated[bool, typer.Option("--profile", hidden=True)] = False,
     quiet: Quiet = False,
     verbose: Verbose = 0,
 ) -> None:
@@ -193,6 +192,10 @@ def train(
       dragoman train --from runs/en-de memory.tmx -o runs/mine
       dragoman train train.en train.de --valid valid.en valid.de --seeds 3 -o runs/three
     """
+    if profile:
+        script = "benchmarks/update_profile.py"
+        hint = f"in a checkout of the source: python {script} --help"
+        raise ConfigError(f"train --profile moved to {script}", hint=hint)
     files, overrides = sort_words(words or [])
     if output is None:
         raise ConfigError("no folder to write to", hint="name one with -o, such as -o runs/en-de")

@@ -17,7 +17,7 @@ from dragoman.cli.models import Guides, Loading, models_and_text
 from dragoman.cli.options import Flag, Flags, Model, Quiet, argument
 from dragoman.cli.outcome import waiting, warn
 from dragoman.cli.translate.documents import fail
-from dragoman.cli.translate.translate import FILE_OPTIONS, SEARCH, Plain, Sentences, warn_of_truncated
+from dragoman.cli.translate.translate import FILE_OPTIONS, SEARCH, Plain, warn_of_truncated
 from dragoman.cli.writing import made_from
 from dragoman.translation.search.options import Decoding
 
@@ -80,7 +80,6 @@ def bulk(
     prefix: Annotated[str | None, Flag("Begin every translation with this text.")] = None,
     decoding: Annotated[Decoding, SEARCH],
     plain: Plain = False,
-    sentences: Sentences = False,
     guides: Annotated[Guides, Flags("terms", "terms_mode", "reverse")],
     loading: Loading,
     quiet: Quiet = False,

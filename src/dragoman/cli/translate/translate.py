@@ -65,7 +65,6 @@ Plain = Annotated[
         section="Lines of text",
     ),
 ]
-Sentences = Annotated[bool, Flag("Split lines into sentences. This is the default.", section="Lines of text")]
 FILE_OPTIONS = (
     "adapter",
     "context_file",
@@ -118,7 +117,6 @@ def translate(
         ),
     ],
     plain: Plain = False,
-    sentences: Sentences = False,
     protect: Annotated[
         bool,
         Flag(
@@ -149,9 +147,6 @@ def translate(
         Flag("Print one JSON object for each line: text, score, tokens, alternatives.", section=_PRINTED),
     ] = False,
     replacing: Annotated[Replacing, Flags("retranslate", "approved", "final", "locked", section="Documents")],
-    only_untranslated: Annotated[
-        bool, Flag("Has no effect: it is the default, and will be removed.", section="Documents")
-    ] = False,
     column: Annotated[
         list[str] | None,
         Flag(
@@ -202,7 +197,7 @@ def translate(
     kind = DOCUMENTS if documents else PROTECTED if protect else PLAIN
     check_applies(context, APPLIES, kind, hint=_INSTEAD[kind])
     guides.check()
-    apart = ("model", "files", "output", "report", "quiet", "only_untranslated")
+    apart = ("model", "files", "output", "report", "quiet")
     options = {**context.params, "column": column or None}
     about = partial(made_from, options, models, files=FILE_OPTIONS, apart=apart)
     if documents:

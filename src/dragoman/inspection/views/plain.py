@@ -9,12 +9,11 @@ from rich.cells import cell_len, set_cell_size
 
 from dragoman.base.errors import ConfigError
 from dragoman.inspection.arrays import Array
-from dragoman.inspection.record import Kind, Positions, Record
+from dragoman.inspection.record import Kind, Record
 from dragoman.text.clean import clean
 
 _SHADES = " ·░▒▓█"
 _BAR = 20
-_ROWS, _COLUMNS = 64, 100  # of a table
 _TITLES: dict[Kind, str] = {
     "encoder": "Self-attention of the encoder",
     "decoder": "Masked self-attention of the decoder",
@@ -37,25 +36,6 @@ def text(trace: Record, kind: Kind | None = None, layer: int | None = None, head
         lines += [f"  {one.score:8.3f}  {clean(one.text)}" for one in trace.translations]
     if (chosen := choose_attention(trace, kind, layer, head)) is not None:
         lines += ["", *_attention(chosen)]
-    return "\n".join(lines) + "\n"
-
-
-def positions_text(positions: Positions) -> str:
-    """Return the tables in shades: rows are positions or distances, columns are dimensions or heads."""
-    lines = [positions.note]
-    for table in positions.tables:
-        lines += [
-            "",
-            f"{table.name}: {len(table.values)} {table.rows}s from {table.first}, by {table.columns}",
-        ]
-        low, high = float(table.values.min()), float(table.values.max())
-        lines.append(f"{_SHADES[0]!r} is {low:.3g}, {_SHADES[-1]!r} is {high:.3g}")
-        span = (high - low) or 1.0
-        rows, columns = table.values.shape
-        if rows > _ROWS or columns > _COLUMNS:
-            lines.append(f"the first {min(rows, _ROWS)} of {rows} by {min(columns, _COLUMNS)} of {columns}")
-        for number, row in enumerate(table.values[:_ROWS], table.first):
-            lines.append(f"{number:5} {_shaded((row[:_COLUMNS] - low) / span)}")
     return "\n".join(lines) + "\n"
 
 

@@ -24,7 +24,7 @@ from dragoman.serving.http.server import HttpServer, application
 from dragoman.serving.http.settings import Settings, names_of
 from dragoman.serving.http.static import page_routes
 from dragoman.serving.service.limits import Limits
-from dragoman.serving.studio.attention import LONGEST, Attentions, available
+from dragoman.serving.studio.attention import LONGEST, available, matrix
 from dragoman.serving.studio.watch import Seen, Watch, Watched, steps_of
 
 _READERS = 32  # pages that are open at once
@@ -63,7 +63,6 @@ class Studio:
         Raises DataError if nothing is at a path.
         """
         self.watch = Watch(paths, every=every)
-        self.attentions = Attentions()
         self.settings, self.metrics = Settings(host=host, allow_open=True, names=names_of(names)), None
         self.in_flight = self.readers = self.waiting = 0
         self.draining = False
@@ -118,7 +117,7 @@ class Studio:
             raise Refusal(503, "busy with other sentences")
         self.waiting += 1
         try:
-            matrix, place = self.attentions.matrix, {"layer": asked["layer"], "head": asked["head"]}
+            place = {"layer": asked["layer"], "head": asked["head"]}
             return JSONResponse(await asyncio.to_thread(matrix, run.folder, name, source, target, **place))
         except DragomanError as error:
             raise Refusal(400, str(error)) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from dragoman.inspection import Trace
 
 LONGEST = 300  # characters of a sentence
-_KEPT = 24  # traces
 FINAL = "final"
+_ONE = threading.Lock()  # traces are made one at a time
 
 
 def available(folder: Path | None) -> tuple[list[str], str]:
@@ -34,63 +34,53 @@ def available(folder: Path | None) -> tuple[list[str], str]:
     return names, ""
 
 
-class Attentions:
-    """Traces of sentences, the last few of which are kept. One is made at a time."""
+def matrix(
+    folder: Path,
+    name: str,
+    source: str,
+    target: str | None,
+    *,
+    layer: int | None = None,
+    head: int | None = None,
+) -> dict[str, Any]:
+    """Return the weights of a layer and head, by default the last layer but one and the mean of heads.
 
-    def __init__(self) -> None:
-        self._traces: OrderedDict[tuple[object, ...], Trace] = OrderedDict()
-        self._lock = threading.Lock()
+    `name` is one of `available`. With `target` that translation is looked at, else the checkpoint's own.
+    Raises ModelError for a checkpoint that is missing or has no such attention, DataError for a text that
+    cannot be used.
+    """
+    checkpoints = Checkpoints(folder / "checkpoints")
+    path = checkpoints.final if name == FINAL else checkpoints.step(int(name))
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError as error:
+        raise ModelError(f"{path}: not found; training keeps the last checkpoints only") from error
+    with _ONE:
+        trace = _trace(path, changed, source, target)
+    cross = next((one for one in trace.attention if one.kind == "cross"), None)
+    if cross is None:
+        raise ModelError(f"{folder}: this model has no attention to the source")
+    layers, heads = cross.weights.shape[:2]
+    layer = max(layers - 2, 0) if layer is None else layer
+    if not (0 <= layer < layers and (head is None or 0 <= head < heads)):
+        raise ModelError(f"{folder}: has {layers} layers and {heads} heads")
+    weights = cross.weights[layer]
+    weights_TS = weights.mean(0) if head is None else weights[head]
+    return {
+        "source": [token.text or "·" for token in trace.source.tokens],
+        "target": [token.text or "·" for token in trace.target.tokens],
+        "translation": trace.target.text,
+        "layers": layers,
+        "heads": heads,
+        "layer": layer,
+        "weights": [[round(float(weight), 4) for weight in row] for row in weights_TS],
+    }
 
-    def matrix(
-        self,
-        folder: Path,
-        name: str,
-        source: str,
-        target: str | None,
-        *,
-        layer: int | None = None,
-        head: int | None = None,
-    ) -> dict[str, Any]:
-        """Return the weights of a layer and head, by default the last layer but one and the mean of heads.
 
-        `name` is one of `available`. With `target` that translation is looked at, else the checkpoint's own.
-        Raises ModelError for a checkpoint that is missing or has no such attention, DataError for a text that
-        cannot be used.
-        """
-        with self._lock:
-            trace = self._trace(folder, name, source, target)
-        cross = next((one for one in trace.attention if one.kind == "cross"), None)
-        if cross is None:
-            raise ModelError(f"{folder}: this model has no attention to the source")
-        layers, heads = cross.weights.shape[:2]
-        layer = max(layers - 2, 0) if layer is None else layer
-        if not (0 <= layer < layers and (head is None or 0 <= head < heads)):
-            raise ModelError(f"{folder}: has {layers} layers and {heads} heads")
-        weights = cross.weights[layer]
-        weights_TS = weights.mean(0) if head is None else weights[head]
-        return {
-            "source": [token.text or "·" for token in trace.source.tokens],
-            "target": [token.text or "·" for token in trace.target.tokens],
-            "translation": trace.target.text,
-            "layers": layers,
-            "heads": heads,
-            "layer": layer,
-            "weights": [[round(float(weight), 4) for weight in row] for row in weights_TS],
-        }
+@lru_cache(maxsize=24)
+def _trace(path: Path, changed: int, source: str, target: str | None) -> Trace:
+    """The trace of a sentence in a checkpoint that was last `changed` then."""
+    from dragoman.inspection import inspect
+    from dragoman.models.folder.bundle import load
 
-    def _trace(self, folder: Path, name: str, source: str, target: str | None) -> Trace:
-        checkpoints = Checkpoints(folder / "checkpoints")
-        path = checkpoints.final if name == FINAL else checkpoints.step(int(name))
-        try:
-            key = (path, path.stat().st_mtime_ns, source, target)
-        except OSError as error:
-            raise ModelError(f"{path}: not found; training keeps the last checkpoints only") from error
-        if key not in self._traces:
-            from dragoman.inspection import inspect
-            from dragoman.models.folder.bundle import load
-
-            self._traces[key] = inspect(load(model_folder(path)), source, target=target)
-        self._traces.move_to_end(key)
-        while len(self._traces) > _KEPT:
-            self._traces.popitem(last=False)
-        return self._traces[key]
+    return inspect(load(model_folder(path)), source, target=target)

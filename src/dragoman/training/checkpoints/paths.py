@@ -56,14 +56,15 @@ class Checkpoints:
     def chosen(self, *, last: int | None = None, best: int | None = None, by: str | None = None) -> list[int]:
         """The updates of the `last` weights, or of the `best` by a score of their validation, best first.
 
-        `by` is loss, perplexity, bleu or chrf; None is the measure that the run itself went by. Raises
-        ConfigError for fewer weights than wanted, or without that score; ModelError for a damaged progress.
+        `by` is loss, perplexity, bleu, chrf or chrf++; None is the measure that the run itself went by.
+        Raises ConfigError for fewer weights than wanted, or without that score; ModelError for a damaged
+        progress.
         """
         steps = saved_steps(self.folder)
         has = f"it has {count(len(steps), 'checkpoint')}"
         if best is not None and self.resumable:
             history = {one.step: one for one in self.progress().history}
-            scores = {step: getattr(history[step], by or "score") for step in steps if step in history}
+            scores = {step: history[step].measure(by or "score") for step in steps if step in history}
             lower = by in ("loss", "perplexity")
             known = {step: -score if lower else score for step, score in scores.items() if score is not None}
             steps = sorted(known, key=lambda step: known[step], reverse=True)

@@ -22,12 +22,18 @@ class Candidate:
     perplexity: float | None = None
     bleu: float | None = None
     chrf: float | None = None
+    chrf_words: float | None = None  # chrF++, if the run goes by it
     directions: dict[str, dict[str, float]] = field(default_factory=dict)  # of several: scores by name
 
     @property
     def measured(self) -> bool:
         """Whether there was text to validate with. If not, later candidates rank higher."""
         return self.loss is not None or self.bleu is not None
+
+    def measure(self, name: str) -> float | None:
+        """The measure that options call `name`: loss, perplexity, bleu, chrf or chrf++."""
+        value: float | None = getattr(self, "chrf_words" if name == "chrf++" else name)
+        return value
 
 
 @dataclass

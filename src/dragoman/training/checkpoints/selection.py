@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     Weights = Mapping[str, Tensor]
 
 
-def validation_score(step: int, loss: float | None, bleu: float | None, by: StopOn) -> float:
+def validation_score(one: Candidate, by: StopOn) -> float:
     """The score that ranks candidates; higher is better. NaN becomes -inf, so it is never the best."""
-    if loss is None:
-        return float(step)  # without validation text the last is the best
-    value = -loss if by == "loss" or bleu is None else bleu
+    if one.loss is None:
+        return float(one.step)  # without validation text the last is the best
+    measured = None if by == "loss" else one.measure(by)
+    value = -one.loss if measured is None else measured
     return -math.inf if math.isnan(value) else float(value)
 
 
@@ -40,7 +41,7 @@ def rank(candidate: Candidate, config: TrainingConfig) -> float:
     """The score that compares candidates at the end; higher is better."""
     if config.chosen_by == config.stop_on:
         return candidate.score
-    return validation_score(candidate.step, candidate.loss, candidate.bleu, config.chosen_by)
+    return validation_score(candidate, config.chosen_by)
 
 
 def best_single(history: Sequence[Candidate], config: TrainingConfig) -> Candidate:
@@ -51,7 +52,7 @@ def best_single(history: Sequence[Candidate], config: TrainingConfig) -> Candida
 def averaged(history: Sequence[Candidate], config: TrainingConfig) -> list[int]:
     """The updates whose weights the final average takes; for a soup, its candidates, lowest loss first."""
     if config.average_of == "soup":
-        by_loss = [validation_score(one.step, one.loss, None, "loss") for one in history]
+        by_loss = [validation_score(one, "loss") for one in history]
         order = sorted(range(len(history)), key=lambda number: -by_loss[number])
         return [history[number].step for number in order[: config.average]]
     if config.average_of == "best":

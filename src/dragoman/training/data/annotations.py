@@ -68,27 +68,27 @@ class Annotations:
         context = self._context(row) if random.random() < self._how.context else None
         formality = None
         if random.random() < self._how.formality:
-            formality = formality_of(_text(self._target, row), self._how.target_language)
+            formality = formality_of(self._target.text(row), self._how.target_language)
         if not (notes or match or context or formality):
             return None
         return Guidance(notes=notes, match=match, reads_match=True, context=context, formality=formality)
 
     def _context(self, row: int) -> Context | None:
-        source, _, target = ("\n" if self._contexts is None else _text(self._contexts, row)).partition("\n")
+        source, _, target = ("\n" if self._contexts is None else self._contexts.text(row)).partition("\n")
         return Context(source, target if self._how.context_target else "") if source else None
 
     def _drawn(self, row: int, random: Random) -> tuple[Note, ...]:
         if self._notes is None or not len(self._notes[row]):
             return ()
         terms = [TermPair(*one) for one in json.loads(self._notes[row].tobytes())]
-        drawn = draw_notes(terms, _text(self._source, row), _text(self._target, row), random)
+        drawn = draw_notes(terms, self._source.text(row), self._target.text(row), random)
         return tuple(replace(note, hidden=random.random() < _HIDDEN) for note in drawn)
 
     def _match(self, row: int) -> Match | None:
         if self._matches is None or not len(self._matches[row]):
             return None
         other, score = self._matches[row].tolist()
-        return Match(_text(self._source, other), _text(self._target, other), min(score, _MOST))
+        return Match(self._source.text(other), self._target.text(other), min(score, _MOST))
 
 
 def moved(guidance: Guidance, changes: Sequence[tuple[int, int, str]]) -> Guidance:
@@ -105,8 +105,4 @@ def moved(guidance: Guidance, changes: Sequence[tuple[int, int, str]]) -> Guidan
 
 
 def _lines(text: Ragged) -> Iterator[str]:
-    return (_text(text, row) for row in range(len(text)))
-
-
-def _text(text: Ragged, row: int) -> str:
-    return text[row].tobytes().decode("utf-8")
+    return (text.text(row) for row in range(len(text)))

@@ -68,6 +68,9 @@ class TrainingText(Protocol):
     def whereabouts(self, rows: Sequence[int], *, epoch: int, seed: int) -> str: ...
 
 
+Stages = Sequence[tuple[int, TrainingText]]  # of a curriculum: how many updates each lasts, and its text
+
+
 @dataclass(frozen=True)
 class Weighted:
     """A text, and how many of its pairs are in an epoch: fewer than it has, or more."""

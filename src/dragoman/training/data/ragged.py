@@ -44,6 +44,10 @@ class Ragged:
     def __getitem__(self, row: int) -> Array:
         return self.values[self.offsets[row] : self.offsets[row + 1]]
 
+    def text(self, row: int) -> str:
+        """A row of bytes as text."""
+        return str(self[row].tobytes(), "utf-8")
+
     @property
     def lengths(self) -> Array:
         """The length of each row."""

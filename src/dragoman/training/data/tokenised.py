@@ -21,7 +21,8 @@ from dragoman.base.tables import listing
 from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.filter import FilterConfig, FilterReport
 from dragoman.text.guidance import Guidance, marks_of, reading
-from dragoman.text.tokenizers.copied import Copied, draw_pieces, replaced, unpacked
+from dragoman.text.noise import noised
+from dragoman.text.tokenizers.copied import draw_pieces, replaced, unpacked
 from dragoman.text.tokenizers.tokenizer import Side, Tokenizer
 from dragoman.training.data.annotations import CONTEXT, Annotations, annotate, moved
 from dragoman.training.data.chunk import Chunker
@@ -52,7 +53,7 @@ class TokenisedCorpus:
     tokenises it anew. If the vocabulary has reserved pieces, it keeps the text and the places of the
     copied spans, and every epoch puts pieces there in a share of `placeholders` of these pairs. With
     `annotating`, the model reads notes and matches with a share of the sources, whose own tokens are then
-    not sampled. All are functions of the seed and the epoch.
+    not sampled, and a share of the pairs has noise. All are functions of the seed and the epoch.
     """
 
     CHUNK = 10_000  # lines encoded at once
@@ -67,7 +68,7 @@ class TokenisedCorpus:
     ) -> None:
         self.folder, self.tokenizer = folder, tokenizer
         self._reserved = len(tokenizer.placeholders[0]) if tokenizer.placeholders and placeholders else 0
-        self._share = placeholders
+        self._share, self._annotating = placeholders, annotating
         self._annotations = Annotations(folder, annotating) if annotating.names else None
         self.about: dict[str, Any] = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         self.source = Ragged(folder / "source.tokens", self.about["dtype"])
@@ -105,7 +106,7 @@ class TokenisedCorpus:
 
     def epoch(self, epoch: int, *, seed: int) -> tuple[Ragged, Ragged]:
         """The source and target tokens of one epoch, counted from 0."""
-        changing = bool(self.tokenizer.config.sampling or self._reserved)
+        changing = bool(self.tokenizer.config.sampling or self._reserved or self._annotating.noise)
         return (
             self._sampled("source", epoch, seed) if changing or self._annotations else self.source,
             self._sampled("target", epoch, seed) if changing else self.target,
@@ -150,7 +151,8 @@ class TokenisedCorpus:
 
     def _only_spans(self, side: Side) -> Ragged | None:
         """The spans that pieces may replace, if nothing else changes a line."""
-        others = self.tokenizer.config.sampling or (side == "source" and self._annotations is not None)
+        others = self.tokenizer.config.sampling or self._annotating.noise
+        others = others or (side == "source" and self._annotations is not None)
         return None if others else Ragged(self.folder / "copied", "uint32")
 
     def _tokens(self, lines: dict[int, _Line], side: Side, *, seed: int) -> list[tuple[int, Sequence[int]]]:
@@ -167,20 +169,28 @@ class TokenisedCorpus:
 
     def _line_of(self, side: Side, epoch: int, seed: int) -> Callable[[int], _Line | None]:
         """Return a function: the text of a row to tokenise in this epoch, or None for its plain tokens."""
-        text = Ragged(self.folder / f"{side}.text", "uint8")
+        how, both = self._annotating, ("source", "target")
+        read = both if how.noise else (side,)
+        texts = {one: Ragged(self.folder / f"{one}.text", "uint8") for one in read}
         spans = Ragged(self.folder / "copied", "uint32") if self._reserved else None
         annotations = self._annotations if side == "source" else None
 
         def line_of(row: int) -> _Line | None:
-            drawn: list[tuple[Copied, str]] = []
-            if spans is not None and len(spans[row]):
-                random = Random(f"{seed} {epoch} {row}")  # the same for both sides
+            changes: list[tuple[int, int, str]] = []
+            # Both are the same for both sides. A pair with noise has no pieces.
+            if how.noise and Random(f"{seed} {epoch} {row} noise").random() < how.noise:
+                pair, key = (texts["source"].text(row), texts["target"].text(row)), f"{seed} {epoch} {row}"
+                languages, place = (how.source_language, how.target_language), both.index(side)
+                other = noised(pair, key, kinds=how.noise_kinds, languages=languages)[place]
+                changes = [(0, len(pair[place]), other)] if other != pair[place] else []
+            elif spans is not None and len(spans[row]):
+                random = Random(f"{seed} {epoch} {row}")
                 drawn = draw_pieces(unpacked(spans[row].tolist()), self._reserved, self._share, random)
+                changes = [(*getattr(one, side), piece) for one, piece in drawn]
             guidance = None if annotations is None else annotations.of(row, epoch, seed=seed)
-            if not drawn and not self.tokenizer.config.sampling and guidance is None:
+            if not changes and not self.tokenizer.config.sampling and guidance is None:
                 return None
-            changes = [(*getattr(one, side), piece) for one, piece in drawn]
-            line = replaced(text[row].tobytes().decode("utf-8"), changes)
+            line = replaced(texts[side].text(row), changes)
             return _Line(line, None if guidance is None else moved(guidance, changes))
 
         return line_of
@@ -234,7 +244,9 @@ def tokenise(
             Chunker(tokenizer=tokenizer, keep=config, dtype=dtype),
             files,
             size=TokenisedCorpus.CHUNK,
-            keeps_text=bool(tokenizer.placeholders or tokenizer.config.sampling or annotating.names),
+            keeps_text=bool(
+                tokenizer.placeholders or tokenizer.config.sampling or annotating.names or annotating.noise
+            ),
             keeps_context=bool(annotating.context),
         )
         if files.lines:
@@ -275,7 +287,7 @@ def digest_of_options(tokenizer: Tokenizer, config: FilterConfig, annotating: An
     """A digest of everything except the text that the tokens depend on."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr((tokenizer.config, config, annotating, TokenisedCorpus.CHUNK)).encode())
-    if annotating.context or annotating.formality:  # what has to be in the folder for them
+    if annotating.context or annotating.formality or annotating.noise:  # what has to be in the folder
         digest.update(b"context" if annotating.context else b"text")
     for vocabulary in tokenizer.vocabularies:
         for data in vocabulary.to_files().values():

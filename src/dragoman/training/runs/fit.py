@@ -18,7 +18,6 @@ from dragoman.models.layers.embeddings import close, open_tokens, reopen
 from dragoman.models.lora import add_lora
 from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.training.events import Finished, Observer, Started, Stop
-from dragoman.training.profile import Profile
 from dragoman.training.runs import card
 from dragoman.training.runs.doubts import doubts_after, doubts_before
 from dragoman.training.runs.prepare import Prepared
@@ -30,7 +29,7 @@ from dragoman.training.validation import Scored
 from dragoman.translation.folder.config import RISK, write_config
 
 
-def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) -> None:
+def fit(prepared: Prepared, *, observer: Observer, stop: Stop) -> None:
     """Continue the run to its end and write the model folder.
 
     Raises ModelError for a base that is not finite or a damaged checkpoint, DataError and ConfigError for
@@ -61,11 +60,13 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) ->
             world=world,
             greedy=recipe.training.validation_search == "greedy",
             worst=recipe.training.stop_direction == "worst",
+            words="chrf++" in (recipe.training.stop_on, recipe.training.chosen_by),
         )
 
     trainer = Trainer(
         model=model,
         corpus=prepared.training,
+        stages=prepared.stages,
         valid=prepared.validation,
         config=recipe.training,
         checkpoints=folder.checkpoints,
@@ -75,7 +76,6 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) ->
         observer=observer,
         translate=translate if prepared.validation else None,
         stop=stop,
-        penalty=recipe.tuning.penalty,
     )
     tokenizer = prepared.tokenizer
     vocabulary = tokenizer.source_size + (
@@ -85,8 +85,6 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) ->
     world.lead(lambda: write_config(bundle.config, folder.checkpoints.folder))
     if trainer.learner.precision == "fp32":
         send_to_onednn()
-    if profile and world.leads:
-        trainer.profile = Profile(folder.profile, trainer.learner.precision, world.device, say)
     world.leader_first(trainer.resume)
 
     def calibrate() -> None:
@@ -133,8 +131,6 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) ->
 
     try:
         finished = trainer.train()
-        if trainer.profile is not None:
-            trainer.profile.end()
         world.lead(lambda: write(finished))
     except DragomanError as error:
         if world.leads:

@@ -4,7 +4,6 @@ config.json, model.safetensors, tokenizer.json ...   the model folder, see `mode
 training.toml    the recipe of the run
 metrics.jsonl    every measurement
 README.md        the model card
-profile.txt      where the time of an update goes, with --profile
 checkpoints/     files that resuming needs, see `training/checkpoints/paths.py`
 """
 
@@ -56,7 +55,6 @@ class RunFolder:
         self.metrics = Metrics(path / "metrics.jsonl")
         self.recipe = path / "training.toml"
         self.card = path / "README.md"
-        self.profile = path / "profile.txt"
         self.weights = path / "model.safetensors"
         self._lock = Lock(self.checkpoints.folder / "lock", path, owner=True)
 

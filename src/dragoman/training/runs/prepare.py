@@ -6,7 +6,7 @@ It finds most errors before it writes anything and before torch is imported.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypedDict, cast
 
@@ -15,7 +15,7 @@ from dragoman.text.corpora.languages import Direction
 from dragoman.text.guidance import marks_of
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.data.leakage import leakage
-from dragoman.training.data.mixture import Mixture, TrainingText, Weighted
+from dragoman.training.data.mixture import Mixture, Stages, TrainingText, Weighted
 from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.distillation.distributions import lessons_of
 from dragoman.training.distillation.options import outputs_of
@@ -23,7 +23,7 @@ from dragoman.training.options import NOTHING, Annotating
 from dragoman.training.processes.distributed import World
 from dragoman.training.runs.doubts import marks_of_subwords
 from dragoman.training.runs.folder import RunFolder
-from dragoman.training.runs.recipe import Recipe
+from dragoman.training.runs.recipe import Recipe, Stage
 from dragoman.training.runs.text.directions import directions_of, directions_of_run, shares
 from dragoman.training.runs.text.opening import open_texts
 from dragoman.training.runs.text.teachers import Teachers
@@ -42,7 +42,8 @@ class Prepared:
     recipe: Recipe  # with its languages
     begun: bool  # whether there is a run to resume
     tokenizer: Tokenizer
-    training: TrainingText
+    training: TrainingText  # after the stages
+    stages: Stages
     validation: Mapping[Direction, TrainingText]  # by direction; nothing without
     validation_pairs: Mapping[Direction, Pairs]  # sources and references, to translate and score
     directions: tuple[Direction, ...] = ()  # of a model of several
@@ -73,7 +74,7 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
         folder.lock_if_ours()
         texts = open_texts(request, say)
         validated = bool(texts.validation)
-        texts.recipe.training.check_validated(loss=validated, bleu=validated)
+        texts.recipe.training.check_validated(loss=validated, translated=validated)
         if texts.teachers is not None:
             texts.teachers.check_same(folder)
         if marked := marks_of_subwords(texts.training):
@@ -111,33 +112,34 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
         path = folder.checkpoints.corpus(part)
         return TokenisedCorpus(path, tokenizer, placeholders=placeholders, annotating=annotating)
 
-    targets = {f"train.{one.name}": one.target_language for one in recipe.data.corpora}
+    def trained_on(stage: Stage | None = None) -> TrainingText:
+        noise = recipe.data.noise if stage is None or stage.noise is None else stage.noise
 
-    def learnt(part: str) -> TokenisedCorpus:
-        how = recipe.data.annotating
-        how = replace(how, target_language=targets.get(part) or how.target_language)
-        text = tokens(part, placeholders=recipe.data.placeholders, annotating=how)
-        text.lessons = lessons_of(recipe.teacher, tokenizer, text.target, folder.checkpoints.lessons(part))
-        return text
+        def learnt(part: str) -> TokenisedCorpus:
+            how = recipe.data.annotating_of(part, noise)
+            text = tokens(part, placeholders=recipe.data.placeholders, annotating=how)
+            lessons = folder.checkpoints.lessons(part)
+            text.lessons = lessons_of(recipe.teacher, tokenizer, text.target, lessons)
+            return text
+
+        if weights := epoch_weights(recipe, stage):
+            return _weighted(recipe, weights, learnt, tokenizer)
+        if recipe.tuning.replay_from not in ("auto", "none"):
+            return Mixture.replaying(learnt("train"), learnt("replay"), recipe.tuning.replay or 0.0)
+        return learnt("train")
 
     def addressed(text: TokenisedCorpus, direction: Direction) -> TrainingText:
         parts = _marked(tokenizer, direction)
         return Mixture([Weighted(text, len(text), **parts)]) if any(parts.values()) else text
 
-    training: TrainingText
-    if weights := epoch_weights(recipe):
-        training = _weighted(recipe, weights, learnt, tokenizer)
-    elif recipe.tuning.replay_from not in ("auto", "none"):
-        training = Mixture.replaying(learnt("train"), learnt("replay"), recipe.tuning.replay or 0.0)
-    else:
-        training = learnt("train")
     return Prepared(
         folder=folder,
         world=world,
         recipe=recipe,
         begun=done["begun"],
         tokenizer=tokenizer,
-        training=training,
+        training=trained_on(),
+        stages=[(stage.updates, trained_on(stage)) for stage in recipe.data.stages],
         validation={
             one: addressed(tokens(valid_part(one, validation_pairs)), one) for one in validation_pairs
         },

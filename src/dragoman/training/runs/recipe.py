@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -17,10 +17,11 @@ from typing import Annotated, Any, Literal, get_args
 from dragoman.base.config import from_table, override, read_toml, to_table
 from dragoman.base.errors import ConfigError
 from dragoman.base.languages import base
-from dragoman.base.options import Option, Options, entries
+from dragoman.base.options import Option, Options, entries, show
 from dragoman.models.shapes import Architecture, TransformerConfig
 from dragoman.text.corpora.filter import FilterConfig
 from dragoman.text.formality import LANGUAGES
+from dragoman.text.noise import NOISES, Noise
 from dragoman.text.tokenizers.tokenizer import TokenizerConfig
 from dragoman.training.distillation.options import TeacherConfig
 from dragoman.training.options import Annotating, TrainingConfig
@@ -72,6 +73,17 @@ class CorpusConfig(Options, section="data.corpora"):
             )
         if not self.train:
             raise ConfigError(f"data.corpora: {self.name} has no files", hint='set train = ["a.en", "a.de"]')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage(Options, section="data.stages"):
+    """A stage of a curriculum."""
+
+    updates: Annotated[int, Option("How many updates it lasts.", at_least=1)]
+    weights: Annotated[
+        dict[str, float], Option("Weights of data.corpora by name; the others keep theirs.", at_least=0)
+    ] = field(default_factory=dict)
+    noise: Annotated[float | None, Option("As data.noise. Left out, that.", at_least=0, at_most=1)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +174,22 @@ class DataConfig(Options, section="data"):
             at_most=1,
         ),
     ] = 0.0
+    noise: Annotated[
+        float,
+        Option(
+            "Share of the training pairs with noise in the source, such as typos and capitals; the choice "
+            "changes with every epoch. 0.3 suits a model for text that people type (Belinkov and Bisk 2018).",
+            at_least=0,
+            at_most=1,
+        ),
+    ] = 0.0
+    noise_kinds: Annotated[
+        tuple[Noise, ...],
+        Option(
+            "Kinds of this noise. A pair gets one, of those that change its source. Targets have the same "
+            "capitals, emoji and tags, and none of the other kinds."
+        ),
+    ] = NOISES
     workers: Annotated[
         int,
         Option(
@@ -187,6 +215,14 @@ class DataConfig(Options, section="data"):
             at_least=1,
         ),
     ] = 1.0
+    stages: Annotated[
+        tuple[Stage, ...],
+        Option(
+            "Stages of a curriculum before the rest of the training, each a table [[data.stages]] with its "
+            "updates, and what differs in it: weights = {name = 2.0} of data.corpora, where 0 leaves a text "
+            "out, or noise. Each stage begins a new epoch."
+        ),
+    ] = ()
     filter: FilterConfig = FilterConfig()
 
     def __post_init__(self) -> None:
@@ -199,6 +235,14 @@ class DataConfig(Options, section="data"):
             )
         if len(set(names)) < len(names):
             raise ConfigError(f"data.corpora: two of {', '.join(names)} are equal", hint="rename one")
+        if self.noise and not self.noise_kinds:
+            raise ConfigError(f"data.noise = {self.noise:g} of no kind", hint="leave data.noise_kinds out")
+        for weights in (stage.weights for stage in self.stages):
+            if not {*weights} <= {*names} or (weights and not any(weights.get(name, 1) for name in names)):
+                raise ConfigError(
+                    f"data.stages: weights = {show(weights)} cannot be used",
+                    hint=f"name texts of data.corpora ({', '.join(names) or 'none'}), not all with weight 0",
+                )
         for option in ("valid", "test"):
             own = [one.name for one in self.corpora if getattr(one, option)]
             if own and getattr(self, option):
@@ -209,14 +253,22 @@ class DataConfig(Options, section="data"):
 
     @property
     def annotating(self) -> Annotating:
-        """The guidance that the model reads with the source, and how often."""
+        """The guidance that the model reads with the source, and how often; the most noise of any stage."""
+        return self.annotating_of()
+
+    def annotating_of(self, part: str = "", noise: float | None = None) -> Annotating:
+        """The same for the tokens of a text, which has languages of its own, and for this much noise."""
+        one = next((one for one in self.corpora if part == f"train.{one.name}"), self)
         return Annotating(
             terms=self.terms,
             matches=self.matches,
-            target_language=self.target_language or "",
+            source_language=one.source_language or self.source_language or "",
+            target_language=one.target_language or self.target_language or "",
             context=self.context,
             context_target=self.context_sides == "both",
             formality=self.formality,
+            noise=max([self.noise, *(one.noise or 0.0 for one in self.stages)]) if noise is None else noise,
+            noise_kinds=self.noise_kinds,
         )
 
 
@@ -286,7 +338,7 @@ class Recipe(Options):
 
     def _check_words(self) -> None:
         """The teachers' distributions are of fixed tokens."""
-        names = self._changing("terms", "matches", "context", "formality", "placeholders")
+        names = self._changing("terms", "matches", "context", "formality", "placeholders", "noise")
         if self.teacher.words and self.tokenizer.languages and self.tokenizer.target_mark == "target":
             raise ConfigError(
                 f'teacher.words = {self.teacher.words:g} with tokenizer.target_mark = "target"',
@@ -311,7 +363,7 @@ class Recipe(Options):
             raise ConfigError(
                 "training.close_unseen = true is for a new model", hint="set training.close_unseen=false"
             )
-        if names := self._changing("placeholders"):
+        if names := self._changing("placeholders", "noise"):
             raise changes_targets(names[0])
 
     def _check_rounded(self) -> None:
@@ -346,7 +398,8 @@ class Recipe(Options):
                 f"{both} needs one vocabulary, and both sides cut alike",
                 hint='set tokenizer.shared=true, and not tokenizer.lowercase="source"',
             )
-        if names := [*self.data.annotating.names, *(["teacher.words"] if self.teacher.words else [])]:
+        others = {"noise": self.data.annotating.noise, "teacher.words": self.teacher.words}
+        if names := [*self.data.annotating.names, *(name for name, share in others.items() if share)]:
             raise ConfigError(
                 f"{both}, but {names[0]} is for one direction",
                 hint="name the text twice instead, the second time with its files the other way round",
@@ -354,7 +407,8 @@ class Recipe(Options):
 
     def _changing(self, *shares: str) -> list[str]:
         """Those of the options that change tokens in every epoch: sampling, and these of [data]."""
-        names = [f"data.{name}" for name in shares if getattr(self.data, name)]
+        data = vars(self.data) | {"noise": self.data.annotating.noise}  # also of a stage
+        names = [f"data.{name}" for name in shares if data[name]]
         if not self.tokenizer.reserved and "data.placeholders" in names:
             names.remove("data.placeholders")
         return ["tokenizer.sampling", *names] if self.tokenizer.sampling else names
@@ -474,25 +528,34 @@ def set_options(
 ) -> dict[str, Any]:
     """Return the options that the user has set: a recipe's, changed by `sections`, then by the overrides."""
     table = read_toml(recipe) if isinstance(recipe, Path) else {} if recipe is None else to_table(recipe)
-    return _without_word_vectors(override(merge_tables(table, sections or {}), overrides))
+    return _without_gone(override(merge_tables(table, sections or {}), overrides))
 
 
 def recipe_of_run(path: Path) -> Recipe:
     """Return the recipe in a `training.toml`. An option that is newer than the file gets its default."""
-    return from_table(Recipe, _without_word_vectors(read_toml(path)))
+    return from_table(Recipe, _without_gone(read_toml(path)))
 
 
-def _without_word_vectors(table: dict[str, Any]) -> dict[str, Any]:
-    """Leave out an empty [embeddings], which earlier versions wrote. Raises ConfigError for another."""
-    section = table.get("embeddings")
-    if not isinstance(section, Mapping):
-        return table
-    if names := [f"embeddings.{name}" for name, value in section.items() if value]:
-        raise ConfigError(
-            f"{names[0]}: embeddings no longer start from files of word vectors",
-            hint="leave [embeddings] out; the model learns its embeddings from the text",
-        )
-    return {name: value for name, value in table.items() if name != "embeddings"}
+_GONE = {
+    "embeddings": "the model learns its embeddings from the text",
+    "tuning.penalty": "tuning.interpolate and tuning.replay keep the weights near the base's",
+}
+
+
+def _without_gone(table: dict[str, Any]) -> dict[str, Any]:
+    """Leave out options of earlier versions that are off, which they wrote. Raises ConfigError for others."""
+    kept = dict(table)
+    for place, hint in _GONE.items():
+        section, _, name = place.partition(".")
+        if not isinstance(options := kept.get(section), Mapping):
+            continue
+        gone = {key: value for key, value in options.items() if name in ("", key)}
+        if used := [f"{section}.{key}" for key, value in gone.items() if value]:
+            raise ConfigError(f"{used[0]}: this option is gone", hint=f"leave it out: {hint}")
+        kept[section] = {key: value for key, value in options.items() if key not in gone}
+        if not kept[section]:
+            del kept[section]
+    return kept
 
 
 def resolve(

@@ -1,4 +1,4 @@
-"""The reference of a recipe's options: as TOML with comments, as JSON, and as the page docs/options.md."""
+"""The reference of a recipe's options: as TOML with comments, and as JSON."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any, Literal, get_args
 from dragoman.base.config import option_names, plain
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import Entry, entries, option_name, show, variants
-from dragoman.base.tables import markdown
 from dragoman.models.shapes import Architecture, ModelConfig
-from dragoman.training.runs.recipe import PRESETS, Recipe, resolve
+from dragoman.training.runs.recipe import Recipe
 
 _WIDTH = 80  # columns of the comments
 
@@ -91,39 +90,6 @@ def to_json(listed: Sequence[Section]) -> list[dict[str, Any]]:
     ]
 
 
-def to_markdown() -> str:
-    """Return the page of all options and presets."""
-    listed = sections(Recipe())
-    lines = [
-        "# Options",
-        "",
-        "Every option of a recipe. Set one on the command line (`dragoman train ... model.heads=8`), in a "
-        'recipe file under its section, or in Python (`train(..., model={"heads": 8})`). '
-        "`dragoman config` prints them as a recipe file with comments; `dragoman config --preset tiny` and "
-        "`dragoman config --recipe FILE` show the values in use.",
-        "",
-        "This page is generated: `dragoman config --markdown > docs/options.md`.",
-        "",
-        "## Presets",
-        "",
-        "A preset changes these defaults. Without `--preset` or `--recipe`, `dragoman train` chooses one by "
-        "the size of the text.",
-        "",
-        *_presets(listed),
-    ]
-    for section in listed:
-        if section.architecture:
-            lines += ["", f'### model.architecture = "{section.architecture}"']
-        else:
-            lines += ["", f"## {section.name or 'Top level'}"]
-        rows = [
-            [f"`{option_name(section.name, e.name)}`", e.needed, _code(e.default), e.option.description]
-            for e, _ in section.options
-        ]
-        lines += ["", section.about, "", *markdown(["option", "values", "default", "description"], rows)]
-    return "\n".join(lines) + "\n"
-
-
 def _sections(config: Any, name: str) -> Iterator[Section]:
     """Yield the section of a configuration, then those nested in it."""
     known = entries(type(config)).values()
@@ -160,18 +126,6 @@ def _model(model: Architecture, name: str) -> Iterator[Section]:
         )
 
 
-def _presets(listed: Sequence[Section]) -> list[str]:
-    """Return a table of the options that presets change: the default, then the value in each preset."""
-    recipes = [sections(resolve(preset=name)) for name in PRESETS]
-    rows = []
-    for number, section in enumerate(listed):
-        for place, (entry, default) in enumerate(section.options):
-            values = [recipe[number].options[place][1] for recipe in recipes]
-            if entry.name != "preset" and any(value != default for value in values):
-                rows.append([f"`{option_name(section.name, entry.name)}`", *map(_code, (default, *values))])
-    return markdown(["option", "default", *(f"`{name}`" for name in PRESETS)], rows)
-
-
 def _about(cls: type) -> str:
     """Return the docstring of a configuration, which describes its section."""
     return " ".join((cls.__doc__ or "").split())
@@ -190,7 +144,3 @@ def _suggest(name: str, known: Sequence[str]) -> str:
 def _comment(text: str) -> list[str]:
     lines = textwrap.wrap(text, _WIDTH - 2, break_long_words=False, break_on_hyphens=False)
     return [f"# {line}" for line in lines]
-
-
-def _code(value: Any) -> str:
-    return "not set" if value is None else f"`{show(value)}`"

@@ -58,14 +58,13 @@ def train(
     data_root: str | Path | None = None,
     observer: Observer | None = None,
     stop: Stop = lambda: 0,
-    profile: bool = False,
     **sections: Unpack[Sections],  # an unknown name is an error with a suggestion, as in a recipe
 ) -> Translator:
     """Train on `data` and return the translator.
 
     `data` and `valid` are two files, one .tsv, .jsonl or .tmx (any may be compressed), or pairs of strings.
     Without `data` the recipe names the files. `output` becomes a model folder. Repeating the call resumes a
-    run that was stopped. With `profile`, profile.txt in `output` says where the time of an update goes.
+    run that was stopped.
 
     `recipe` is a recipe file, or a `Recipe`. Keywords named as its sections change it, such as
     `training={"max_updates": 200}` or `model={"heads": 8}`; so do `overrides`, such as "data.workers=4".
@@ -107,7 +106,7 @@ def train(
         from dragoman.training.runs.fit import fit
         from dragoman.translation.translator import Translator
 
-        fit(prepared, observer=observer, stop=stop, profile=profile)
+        fit(prepared, observer=observer, stop=stop)
     return Translator.load(output)
 
 

@@ -28,8 +28,11 @@ def translate_and_score(
     world: World | None = None,
     greedy: bool = True,
     worst: bool = False,
+    words: bool = False,
 ) -> Scored:
     """Return BLEU and chrF of translations, and a few samples, which depend on `seed` only.
+
+    `words` adds chrF++.
 
     Of several directions they are the mean of their scores, or the `worst` of them. The search is greedy, or
     the bundle's own. The processes of `world` translate a share of the lines each, and all of them return the
@@ -40,7 +43,7 @@ def translate_and_score(
         direction_name(direction): evaluate(
             translator,
             pairs,
-            metrics=("bleu", "chrf"),
+            metrics=("bleu", "chrf", "chrf++") if words else ("bleu", "chrf"),
             bootstrap=0,
             world=world,
             beam=1 if greedy else None,
@@ -60,6 +63,7 @@ def translate_and_score(
     return Scored(
         bleu=together(one.bleu.value for one in scores.values()),
         chrf=together(one.chrf.value for one in scores.values()),
+        chrf_words=together(one.by_metric["chrf++"].value for one in scores.values()) if words else None,
         signature=" ".join(dict.fromkeys(one.bleu.signature for one in scores.values())),
         search=GREEDY if greedy else search_name(bundle.generation),
         samples=tuple(shown[row] for row in rows),

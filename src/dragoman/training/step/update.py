@@ -56,13 +56,13 @@ class Update:
 
 
 class Learner:
-    """A model with its objective and its optimizers. A `penalty` holds its weights near the first ones.
+    """A model with its objective and its optimizers.
 
     If several processes share the weights, `trained` has the rows of this process, and `model` is empty
     except within `whole` and after `gather`. Otherwise both are the same.
     """
 
-    def __init__(self, model: AnySeq2Seq, config: TrainingConfig, world: World, penalty: float = 0.0) -> None:
+    def __init__(self, model: AnySeq2Seq, config: TrainingConfig, world: World) -> None:
         self.model, self.config, self.world = model.to(world.device), config, world
         if config.recomputing(model.config) and isinstance(model, Transformer):
             recompute_layers(model)
@@ -91,7 +91,6 @@ class Learner:
         # An embedding of zeros, from which Marian's decoders start, stays as it is.
         self._zeros = (self._targets() == 0).all(1).nonzero()[:, 0]
         self.largest = LargestBatch()
-        self._anchor = Anchor(self.trained.parameters(), penalty) if penalty else None
 
     @property
     def sharded(self) -> bool:
@@ -170,8 +169,6 @@ class Learner:
         learned = [parameter for parameter in self.trained.parameters() if parameter.requires_grad]
         if self._shards is None:
             self.world.sum_gradients(learned)
-        if self._anchor is not None:
-            self._anchor.pull()  # after the sum, because every process has the same weights
         norm = self._clip(learned, self.config.clip or math.inf)
         loss_, nll_, slots_, real_, notes = sums.tolist()
         fault, blamed = self._fault(loss_, norm), list[int]()
@@ -296,24 +293,6 @@ def seed_masks(seed: int, step: int, number: int) -> None:
     """Determine the masks of batch `number` of an update, whichever process has it."""
     words = np.random.SeedSequence((seed, step, number)).generate_state(2)
     torch.manual_seed(int(words[0]) << 31 ^ int(words[1]))
-
-
-class Anchor:
-    """L2-SP: half of `weight` times the squared distance from the first weights (Li et al. 2018, eq. 2).
-
-    It remembers the weights that the parameters have now, so build it before a checkpoint is restored.
-    """
-
-    def __init__(self, parameters: Iterable[nn.Parameter], weight: float) -> None:
-        self._weight = weight
-        self._first = [(p, p.detach().clone()) for p in parameters if p.requires_grad]
-
-    @torch.no_grad()
-    def pull(self) -> None:
-        """Add the gradient of the penalty, weight * (w - first w), to each parameter that has a gradient."""
-        for parameter, first in self._first:
-            if parameter.grad is not None:
-                parameter.grad.add_(parameter - first, alpha=self._weight)
 
 
 def recompute_layers(model: Transformer) -> None:

@@ -257,7 +257,6 @@ class Decoding(Options):
             "`split`."
         ),
     ] = None
-    sentences: Annotated[bool | None, Option("An older name of `split`.")] = None
     risk: Annotated[
         bool, Option("Return the probability that a correction is needed, and flags that say what to check.")
     ] = False
@@ -297,9 +296,6 @@ class Decoding(Options):
         super().__post_init__()
         _ = self.attention_of  # raises ConfigError for anything else than a layer and a head
         self.how(Beam(size=max(Beam().size, self.searched)))  # raises ConfigError for contradictions
-        if self.sentences is not None:  # not kept, so that `replace` can change `split`
-            object.__setattr__(self, "split", self.sentences)
-            object.__setattr__(self, "sentences", None)
         if self.risk and self.attention is not None:
             raise ConfigError(
                 "risk cannot be used with attention",
@@ -415,7 +411,6 @@ class DecodingOptions(TypedDict, total=False):
     alignment: bool
     split: bool
     protect: bool | None
-    sentences: bool | None
     risk: bool
     shortlist: bool
     quality: Quality

@@ -323,24 +323,13 @@ def test_the_memory_of_a_tuned_base_is_no_general_text(base: Path, bare: Path, t
 
 
 @pytest.mark.thorough
-def test_translations_by_the_base_are_replayed(bare: Path, tmp_path: Path) -> None:
-    log = tune(bare, tmp_path / "mine", "tuning.replay_from=self")
-
-    assert "translating 112 sources with the base" in log.messages
-    assert log.started is not None
-    assert log.started.train_pairs > 112
-    again = tune(bare, tmp_path / "mine", "tuning.replay_from=self")
-    assert not any(message.startswith("translating 112") for message in again.messages)
-
-
-@pytest.mark.thorough
 def test_a_base_without_its_text_cannot_replay_it(bare: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no longer has the text"):
         tune(bare, tmp_path / "mine", "tuning.replay_from=base")
     with pytest.raises(ConfigError, match="without files"):
         tune(bare, tmp_path / "mine", "tuning.replay_from=files")
     with pytest.raises(ConfigError, match="--replay, but"):
-        tune(bare, tmp_path / "mine", "tuning.replay_from=self", replay=GENERAL)
+        tune(bare, tmp_path / "mine", "tuning.replay_from=base", replay=GENERAL)
     with pytest.raises(ConfigError, match=r"--replay, but tuning\.replay = 0"):
         tune(bare, tmp_path / "mine", "tuning.replay=0", replay=GENERAL)
 
@@ -363,15 +352,6 @@ def test_general_text_needs_a_base(tmp_path: Path) -> None:
 def distance(one: Path, other: Path) -> float:
     a, b = weights(one), weights(other)
     return sum(float((a[name] - b[name]).square().sum()) for name in a)
-
-
-@pytest.mark.thorough
-def test_the_penalty_keeps_the_weights_near_the_base(bare: Path, tmp_path: Path) -> None:
-    alone = ["tuning.interpolate=1", "training.clip=0"]
-    tune(bare, tmp_path / "free", *alone)
-    tune(bare, tmp_path / "held", *alone, "tuning.penalty=100")
-
-    assert distance(tmp_path / "held", bare) < 0.5 * distance(tmp_path / "free", bare)
 
 
 @pytest.mark.thorough
@@ -519,9 +499,7 @@ def test_a_memory_of_twins_has_nothing_left(bare: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "method", [[], ["tuning.penalty=1"], ["tuning.lora_rank=2"], ["tuning.replay_from=self"]]
-)
+@pytest.mark.parametrize("method", [[], ["tuning.lora_rank=2"]])
 def test_a_stop_saves_and_the_rest_is_the_same(base: Path, tmp_path: Path, method: list[str]) -> None:
     log = Log()
     options: dict[str, Any] = {"base": base, "overrides": [*QUICK, *method], "observer": log}
@@ -561,8 +539,8 @@ def test_another_base_or_option_is_another_run(bare: Path, tmp_path: Path) -> No
 
     with pytest.raises(ConfigError, match=r"tuning.base: "):
         tune(tmp_path / "other", tmp_path / "mine")
-    with pytest.raises(ConfigError, match=r"tuning.penalty: 0.0 -> 0.5"):
-        tune(bare, tmp_path / "mine", "tuning.penalty=0.5")
+    with pytest.raises(ConfigError, match=r"tuning.alike: 1.0 -> 0.5"):
+        tune(bare, tmp_path / "mine", "tuning.alike=0.5")
     with pytest.raises((ConfigError, DataError), match="training text|other options"):
         tune(bare, tmp_path / "mine", data=MEMORY[1:])
     with pytest.raises(ConfigError, match="holds a trained model"):

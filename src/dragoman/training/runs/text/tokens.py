@@ -19,7 +19,7 @@ from dragoman.text.corpora.languages import Direction
 from dragoman.text.corpora.reservoir import draw_sample
 from dragoman.text.tokenizers.copied import pieces_for
 from dragoman.text.tokenizers.tokenizer import Tokenizer
-from dragoman.training.data.tokenised import first_change, is_made_from, tokenise, usable
+from dragoman.training.data.tokenised import first_change, is_made_from, tokenise
 from dragoman.training.options import NOTHING
 from dragoman.training.runs.folder import RunFolder
 from dragoman.training.runs.recipe import changes_targets
@@ -58,8 +58,6 @@ def tokenise_texts(
         # Only now is it known whether `tokenizer.placeholders = "auto"` means some.
         raise changes_targets("data.placeholders")
     say("tokenising the text")
-    annotating = recipe.data.annotating
-    targets = {f"train.{one.name}": one.target_language for one in recipe.data.corpora}
     for part, corpus in _parts(texts).items():
         learning = part.partition(".")[0] not in ("valid", "general")
         tokenised = tokenise(
@@ -67,9 +65,7 @@ def tokenise_texts(
             tokenizer,
             recipe.data.filter if learning else _KEEP_ALL,
             checkpoints.corpus(part),
-            annotating=replace(annotating, target_language=targets.get(part) or annotating.target_language)
-            if learning
-            else NOTHING,
+            annotating=recipe.data.annotating_of(part) if learning else NOTHING,
             workers=recipe.data.workers,
             progress=say,
         )
@@ -149,9 +145,6 @@ def _same_text(texts: Texts, folder: RunFolder) -> bool:
     tokens = {part: folder.checkpoints.corpus(part) for part in names}
     same: list[bool | None] = []
     for part, name in names.items():
-        made_by_base = part == "replay" and texts.recipe.tuning.replay_from == "self"
-        if made_by_base and tokens[part].exists() and usable(tokens[part]):
-            continue  # translating again would take long, and the base and the memory are the same
         if part in parts and (part in learnt or tokens[part].exists()):
             same.append(is_made_from(parts[part], tokens[part]))
         elif tokens[learnt[0]].exists():

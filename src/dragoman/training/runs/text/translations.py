@@ -27,7 +27,7 @@ from dragoman.text.corpora.languages import Direction
 from dragoman.text.corpora.lines import Line
 from dragoman.training.checkpoints.paths import Checkpoints
 from dragoman.training.distillation.options import REFERENCE, outputs_of
-from dragoman.training.runs.recipe import Recipe
+from dragoman.training.runs.recipe import Recipe, Stage
 from dragoman.training.runs.text.directions import directions_of
 from dragoman.training.runs.text.teachers import Teachers
 from dragoman.training.runs.text.texts import Say, Texts
@@ -40,10 +40,13 @@ LINES_OF_A_PART = 2_000
 EMPTY, TOO_LONG, CUT, STUCK = "no source or no reference", "too long a source", "cut short", "empty or odd"
 
 
-def epoch_weights(recipe: Recipe) -> Mapping[str, float]:
+def epoch_weights(recipe: Recipe, stage: Stage | None = None) -> Mapping[str, float]:
     """How often an epoch has each pair of each training text, by its name; empty for a single text."""
-    corpora = {one.name: one.weight for one in recipe.data.corpora}
-    return recipe.teacher.weights(corpora or {REFERENCE: 1.0}) if recipe.teacher.models else corpora
+    own = {} if stage is None else stage.weights
+    corpora = {one.name: own.get(one.name, one.weight) for one in recipe.data.corpora}
+    if recipe.teacher.models:
+        return recipe.teacher.weights(corpora or {REFERENCE: 1.0})
+    return {name: weight for name, weight in corpora.items() if weight}
 
 
 def with_outputs(texts: Texts, checkpoints: Checkpoints, say: Say) -> Texts:

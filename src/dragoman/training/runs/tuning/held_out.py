@@ -8,9 +8,7 @@ side similar to a held-out one leaves the training text.
 from __future__ import annotations
 
 import itertools
-import random
 import re
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -19,7 +17,6 @@ from dragoman.base.errors import DragomanError
 from dragoman.text.blank import is_blank
 from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.lines import Line
-from dragoman.text.corpora.reservoir import draw_sample
 
 Pair = tuple[str, str]
 FEWEST, MOST = 50, 500
@@ -42,25 +39,22 @@ class Counted:
 def count_and_draw(corpus: Corpus, *, most: int, seed: int) -> Counted:
     """Count the pairs, and draw up to `most` of them, each equally likely and each source once.
 
-    The result is a function of the corpus and the seed.
+    Drawn are the sources with the least digests, which the seed determines. Of equal ones the first counts.
     """
-    chance, seen = random.Random(f"held out {seed}"), Seen()
+    key, drawn = f"held out {seed}".encode(), dict[bytes, Pair]()
     pairs = letters = 0
-
-    def candidates() -> Iterator[Pair]:
-        nonlocal pairs, letters
-        for line in corpus:
-            source, target = line.source.strip(), line.target.strip()
-            if not source or not target:
-                continue
-            longest = max(len(source), len(target))
-            pairs, letters = pairs + 1, letters + longest
-            if longest <= _LONGEST and seen.add(normal(source)):
-                yield source, target
-
-    sample = draw_sample(candidates(), most, chance)
-    chance.shuffle(sample)
-    return Counted(pairs=pairs, letters=letters, sample=tuple(sample))
+    for line in corpus:
+        source, target = line.source.strip(), line.target.strip()
+        if not source or not target:
+            continue
+        longest = max(len(source), len(target))
+        pairs, letters = pairs + 1, letters + longest
+        if longest <= _LONGEST:
+            digest = blake2b(normal(source).encode(), digest_size=16, key=key).digest()
+            drawn.setdefault(digest, (source, target))
+        if len(drawn) > 2 * most + FEWEST:
+            drawn = dict(sorted(drawn.items())[:most])
+    return Counted(pairs=pairs, letters=letters, sample=tuple(drawn[key] for key in sorted(drawn)[:most]))
 
 
 def kept_pairs(name: str, pairs: list[Pair]) -> Corpus:
@@ -148,47 +142,3 @@ class _Held:
             )
             found |= {rows[row][1] for row in np.flatnonzero((scores > 0).any(1)).tolist()}
         return found
-
-
-class Seen:
-    """A set of texts in little memory: 8 bytes a slot, where Python's `set` needs over a hundred.
-
-    It holds 64-bit BLAKE2b digests in a hash table (linear probing: Knuth, volume 3, section 6.4).
-
-    The probability that any two of n different texts share a digest is n squared / 2^65: for 40 million
-    texts, 1 in 23,000.
-    """
-
-    def __init__(self) -> None:
-        self._slots = array("Q", bytes(8 << 12))  # 0 is a free slot
-        self._used = 0
-
-    def __len__(self) -> int:
-        return self._used
-
-    def add(self, text: str) -> bool:
-        """Add the text; return whether it was new."""
-        digest = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") or 1
-        if not _put(self._slots, digest):
-            return False
-        self._used += 1
-        if self._used * 3 > len(self._slots) * 2:
-            self._grow()
-        return True
-
-    def _grow(self) -> None:
-        old, self._slots = self._slots, array("Q", bytes(8 * 2 * len(self._slots)))
-        for digest in old:
-            if digest:
-                _put(self._slots, digest)
-
-
-def _put(slots: array[int], digest: int) -> bool:
-    mask = len(slots) - 1
-    slot = digest & mask
-    while occupant := slots[slot]:
-        if occupant == digest:
-            return False
-        slot = (slot + 1) & mask
-    slots[slot] = digest
-    return True

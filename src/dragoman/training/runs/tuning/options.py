@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 from dragoman.base.options import Option, Options
 from dragoman.models.adapter import AdaptedPart, AdapterShape
 
-ReplayFrom = Literal["auto", "files", "base", "self", "none"]
+ReplayFrom = Literal["auto", "files", "base", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,17 +46,10 @@ class TuningConfig(Options, section="tuning"):
         ReplayFrom,
         Option(
             "Where general text comes from. files: --replay; base: the text that the base was trained on, if "
-            "its checkpoints folder still has it; self: the memory's sources, translated by the base; "
-            "auto: files if they are named, else base if it has text, else none."
+            "its checkpoints folder still has it; auto: files if they are named, else base if it has text, "
+            "else none."
         ),
     ] = "auto"
-    penalty: Annotated[
-        float,
-        Option(
-            "Weight of L2-SP, which pulls the weights towards the base's (Li et al. 2018). 0 for none.",
-            at_least=0,
-        ),
-    ] = 0.0
     interpolate: Annotated[
         float | Literal["auto"],
         Option(

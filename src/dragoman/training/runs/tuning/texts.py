@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import random
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -19,7 +17,6 @@ from dragoman.text.blank import is_blank
 from dragoman.text.corpora.compressed import without_suffix
 from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.languages import Languages, of_pair, of_side
-from dragoman.text.corpora.lines import Line
 from dragoman.text.corpora.reservoir import draw_sample
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.checkpoints.paths import Part
@@ -30,7 +27,6 @@ from dragoman.training.runs.tuning.base import Base
 from dragoman.training.runs.tuning.held_out import (
     MOST,
     Pair,
-    alone,
     count_and_draw,
     kept_pairs,
     pairs_to_hold_out,
@@ -89,7 +85,7 @@ def open_tuned_texts(request: RunRequest, base: Base, say: Say) -> Texts:
     if validation is None and held:
         validation = kept_pairs("held-out pairs", [*held])
     finder = _GeneralText(request, base, tuning, seed=seed, held=held, say=say)
-    chosen, replayed = finder.to_train_on(memory)
+    chosen, replayed = finder.to_train_on()
     general, replayed = finder.to_measure_with(replayed)
     share = (tuning.replay or 0.0) if replayed is not None else 0.0
     resolved = tuned_recipe(base, own, pairs=counted.pairs, letters=counted.letters, replayed=share)
@@ -117,7 +113,7 @@ class _GeneralText:
     held: tuple[Pair, ...]  # of the memory: nothing like them is trained on
     say: Say
 
-    def to_train_on(self, memory: Corpus) -> tuple[ReplayFrom, Corpus | None]:
+    def to_train_on(self) -> tuple[ReplayFrom, Corpus | None]:
         """Return where the text comes from, and the text."""
         base, kind, named = self.base, self.tuning.replay_from, self.request.replay
         if named is not None and kind not in ("auto", "files"):
@@ -131,8 +127,6 @@ class _GeneralText:
         if named is not None:
             text = draw_pairs(_open(named, base), POOL, seed=self.seed)
             return "files", self._apart(_not_empty(text), self.held)
-        if kind == "self":
-            return "self", translated(base, memory, seed=self.seed, say=self.say)
         if kind == "files":
             raise ConfigError('tuning.replay_from = "files" without files', hint="name them with --replay")
         own = own_text(base, "train", POOL, seed=self.seed)
@@ -250,7 +244,6 @@ def _plan(recipe: Recipe) -> str:
 
 
 POOL = 50_000  # pairs that the epochs of a run draw from
-OF_THE_BASE = 5_000  # sources that the base translates, which takes time
 
 
 def draw_pairs(corpus: Corpus, count: int, *, seed: int) -> Corpus:
@@ -297,24 +290,3 @@ def _fits(tokens: TokenisedCorpus, tokenizer: Tokenizer) -> bool:
     return len(tokens.source) == len(tokens.target) and all(
         len(rows.values) == rows.offsets[-1] and rows.values.max(initial=0) < size for rows, size in sides
     )
-
-
-def translated(base: Base, memory: Corpus, *, seed: int, say: Callable[[str], None]) -> Corpus:
-    """Return sources of the memory with greedy translations by the base: sequence-level distillation.
-
-    Kim and Rush 2016, section 3.2; as a guard against forgetting, Li and Hoiem 2016. The work is done when
-    the corpus is first read.
-    """
-    pairs: list[Pair] = []
-
-    def read() -> Iterator[Line]:
-        if not pairs:
-            from dragoman.translation.translator import Translator
-
-            sources = [line.source for line in draw_pairs(memory, OF_THE_BASE, seed=seed)]
-            say(f"translating {len(sources):,} sources with the base")
-            translator = Translator.of(base.load(), engine=None)
-            pairs.extend((one.source, one.text) for one in translator.translate(sources, beam=1, split=False))
-        return map(alone, itertools.count(1), pairs)
-
-    return Corpus("translations by the base", read)

@@ -1,0 +1,96 @@
+"""The error page: systems side by side on test text, in one HTML file that needs no network.
+
+It shows the scores, where each system goes wrong (by length, rare words, documents, groups and faults), and
+every line. For each line it has the statistics from which sacreBLEU computes its scores, so that the scores
+of any choice of lines are sacreBLEU's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from dragoman.base.html.document import PACKAGE, bundled, deflated, document, inert
+from dragoman.evaluation.metrics import line_statistics
+from dragoman.text.blank import is_blank
+from dragoman.text.checks.faults import faults
+from dragoman.text.corpora.lines import Line
+from dragoman.translation.terms.terms import TermList, unused_terms
+
+_NAME = re.compile(r"\b[^\W\d_]{3,}\b")
+
+
+def error_page(
+    lines: Sequence[Line],
+    systems: Mapping[str, Sequence[str]],
+    results: Mapping[str, Any],
+    *,
+    references: Sequence[Sequence[str]],
+    languages: tuple[str | None, str | None] = (None, None),
+    groups: Sequence[str] = (),
+    contexts: Sequence[str] = (),
+    terms: Sequence[TermList] = (),
+    commands: Mapping[str, str] | None = None,
+    comet: Mapping[str, Sequence[float]] | None = None,
+) -> str:
+    """Return the page. `lines` are the sources with the first reference, `results` the scores as a table.
+
+    `groups` names the group of each line, such as the kind of noise in it; `contexts` is what the models
+    read before each. `commands` are those that inspect a sentence, by system; `comet` has COMET's scores of
+    the lines.
+    """
+    source, target = (one or "" for one in languages)
+    data = {
+        "languages": [source, target],
+        "results": results,
+        "sources": [line.source for line in lines],
+        "references": references,
+        "documents": _documents(lines),
+        "groups": groups,
+        "contexts": contexts,
+        "systems": [
+            {
+                "name": name,
+                "command": (commands or {}).get(name),
+                "texts": texts,
+                "comet": (comet or {}).get(name),
+                "faults": [
+                    _faults(line, text, source, target, terms)
+                    for line, text in zip(lines, texts, strict=True)
+                ],
+            }
+            for name, texts in systems.items()
+        ],
+    }
+    statistics = {
+        f"statistics-{number}": deflated(line_statistics(texts, references, target or None).tobytes())
+        for number, texts in enumerate(systems.values())
+    }
+    styles = ("inspection/views/page/style.css", "evaluation/web/style.css")
+    return document(
+        title="Errors of " + " | ".join(systems),
+        body='<noscript>This page needs JavaScript.</noscript><main id="app"></main>',
+        script=bundled("evaluation/web/app.js"),
+        styles=[(PACKAGE / one).read_text(encoding="utf-8") for one in styles],
+        data={"data": inert(data), **statistics},
+    )
+
+
+def _documents(lines: Iterable[Line]) -> list[str]:
+    """The document of each line: its name, or a number where blank lines separate them. Empty for one."""
+    names, number = list[str](), 1
+    for line in lines:
+        number += is_blank(line.source) and is_blank(line.target)
+        names.append(line.document or f"{number}")
+    return names if len({*names}) > 1 else []
+
+
+def _faults(line: Line, text: str, source: str, target: str, terms: Iterable[TermList]) -> list[list[str]]:
+    """The faults of a translation, as kind and detail. A name is a word that the reference copies."""
+    found = [[one.kind, one.detail] for one in faults(line.source, text, source, target)]
+    wanted = [one.term.targets for each in terms for one in each.find(line.source)]
+    found += [["term", f"{one} missing"] for one in unused_terms(text, wanted, target)]
+    names = {*_NAME.findall(line.source)} & {*_NAME.findall(line.target)}
+    lost = sorted(one for one in names if one[0].isupper() and one not in text)
+    return [*found, *(["name", f"{one} missing"] for one in lost)]
