@@ -24,7 +24,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from dragoman.base.tables import aligned
-from dragoman.data.align import Prose, align
+from dragoman.data.align import Prose, align_sentences
 
 Beads = list[tuple[tuple[int, ...], tuple[int, ...]]]  # the numbers of the sentences of both sides
 
@@ -135,7 +135,7 @@ def beads_of(source: Prose, target: Prose, **options: object) -> Beads:
     """The beads of `align`."""
     return [
         (tuple(range(one.start, one.end)), tuple(range(one.target_start, one.target_end)))
-        for one in align(source, target, **options)  # type: ignore[arg-type]
+        for one in align_sentences(source, target, **options)  # type: ignore[arg-type]
         if all(one.sides)
     ]
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from dragoman.data import align as module
-from dragoman.data.align import Bead, Prose, align
-from dragoman.data.words import Table, Words, alike, tokens
+from dragoman.data.align import Bead, Prose, align_sentences
+from dragoman.data.words import SideWords, WordTable, alike_words, word_tokens
 
 Path = list[tuple[int, int, int, int]]  # from and to a cell
 ANIMALS = "dog horse sheep goose rabbit donkey pigeon spider beetle salmon".split()
@@ -44,7 +44,7 @@ def story(many: int, seed: int = 0) -> tuple[list[str], list[str]]:
 
 
 def found(english: list[str], german: list[str], **options: object) -> list[tuple[int, int, int, int]]:
-    beads = align(Prose(english, "en"), Prose(german, "de"), **options)  # type: ignore[arg-type]
+    beads = align_sentences(Prose(english, "en"), Prose(german, "de"), **options)  # type: ignore[arg-type]
     return [(one.start, one.end, one.target_start, one.target_end) for one in beads if all(one.sides)]
 
 
@@ -65,9 +65,9 @@ def grid(seed: int, size: tuple[int, int]) -> module._Grid:
     ours, theirs = (
         Prose(one, code, starts) for one, code, starts in zip(sides, ("en", "de"), begins, strict=True)
     )
-    words = Words(ours.sentences, "en"), Words(theirs.sentences, "de")
+    words = SideWords(ours.sentences, "en"), SideWords(theirs.sentences, "de")
     directions = [
-        module._Direction(given, other, alike(given, other)) for given, other in (words, words[::-1])
+        module._Direction(given, other, alike_words(given, other)) for given, other in (words, words[::-1])
     ]
     band = np.zeros(size[0] + 1, np.int64), np.full(size[0] + 1, size[1] + 1)
     return module._Grid(module._Sides.of(ours, theirs), directions[0], directions[1], band)
@@ -113,8 +113,8 @@ def test_the_best_of_all_alignments_is_found_with_its_probability(seed: int, siz
 
 
 def test_the_words_of_a_group_are_a_mixture_of_their_translations() -> None:
-    given, other = Words(["a b", "c", "b b"], "en"), Words(["x y", "y", "z x x"], "de")
-    table = Table(
+    given, other = SideWords(["a b", "c", "b b"], "en"), SideWords(["x y", "y", "z x x"], "de")
+    table = WordTable(
         np.array([[0, 1], [2, -1], [1, -1]], np.int32), np.array([[0.5, 0.3], [0.9, 0], [0.2, 0]], np.float32)
     )
     direction = module._Direction(given, other, table)
@@ -169,7 +169,7 @@ def test_merged_split_and_deleted_sentences() -> None:
 def test_a_section_that_stands_elsewhere() -> None:
     english, german = story(80)
     moved = german[:20] + german[30:60] + german[20:30] + german[60:]
-    beads = align(Prose(english, "en"), Prose(moved, "de"))
+    beads = align_sentences(Prose(english, "en"), Prose(moved, "de"))
     where = {one.start: (one.target_start, one.moved) for one in beads if one.sides == (1, 1)}
 
     assert [where[n] for n in range(20, 30)] == [(n + 30, True) for n in range(20, 30)]
@@ -181,7 +181,7 @@ def test_a_section_that_stands_elsewhere() -> None:
 def test_confidence_tells_what_is_wrong() -> None:
     english, german = story(60)
     german[30] = "Nichts davon steht im anderen Text, aber es ist etwa so lang."
-    beads = {one.start: one for one in align(Prose(english, "en"), Prose(german, "de"))}
+    beads = {one.start: one for one in align_sentences(Prose(english, "en"), Prose(german, "de"))}
     right = [one.confidence for n, one in beads.items() if n != 30]
 
     assert beads[30].sides != (1, 1) or beads[30].confidence < min(right)
@@ -206,7 +206,7 @@ def test_paragraphs_are_anchors_but_no_borders() -> None:
     )
     german = Prose(["Ein zwei.", "Drei vier fünf sechs.", "Sieben acht."], "de", [True, True, False])
     split = Prose(german.sentences, "de", [True, False, True])
-    sides = [[one.sides for one in align(english, other, passes=1)] for other in (german, split)]
+    sides = [[one.sides for one in align_sentences(english, other, passes=1)] for other in (german, split)]
 
     assert all(sum(x for x, _ in one) == 4 and sum(y for _, y in one) == 3 for one in sides)
     assert sides[0] != [] != sides[1]
@@ -219,7 +219,7 @@ def test_paragraphs_are_anchors_but_no_borders() -> None:
     "sides", [([], []), (["One."], []), ([], ["Eins."]), (["."], ["."]), (["", ""], [""])]
 )
 def test_empty_and_one_sided_documents(sides: tuple[list[str], list[str]]) -> None:
-    beads = align(Prose(sides[0], "en"), Prose(sides[1], "de"))
+    beads = align_sentences(Prose(sides[0], "en"), Prose(sides[1], "de"))
 
     assert sum(one.sides[0] for one in beads) == len(sides[0])
     assert sum(one.sides[1] for one in beads) == len(sides[1])
@@ -243,14 +243,14 @@ def test_a_long_document_against_a_short_one() -> None:
 def test_scripts_without_spaces() -> None:
     chinese = ["我有一只狗。", "今天下雨，我们在家。", "他2024年去了北京。"]
     english = ["I have a dog.", "Today it rains, and we stay at home.", "In 2024 he went to Beijing."]
-    beads = align(Prose(english, "en"), Prose(chinese, "zh"))
+    beads = align_sentences(Prose(english, "en"), Prose(chinese, "zh"))
 
     assert [one.sides for one in beads] == [(1, 1)] * 3
 
 
 def test_words_are_stems_numbers_and_marks() -> None:
-    assert [*tokens("The dogs cost 1,500.50 €?", "en")] == ["the", "dog", "cost", "150050", "€", "?"]
-    assert [*tokens("狗 %s https://a.b/c.", "zh")][:3] == ["狗", "%s", "https://a.b/c."]
+    assert [*word_tokens("The dogs cost 1,500.50 €?", "en")] == ["the", "dog", "cost", "150050", "€", "?"]
+    assert [*word_tokens("狗 %s https://a.b/c.", "zh")][:3] == ["狗", "%s", "https://a.b/c."]
 
 
 def test_each_bead_is_a_value() -> None:

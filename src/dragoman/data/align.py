@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dragoman.data.words import Array, Table, Words, learnt
+from dragoman.data.words import Array, SideWords, WordTable, learnt
 
 _MOST = 3  # sentences of a side of a bead
 _PRIOR_XY = np.log([[0.90, 0.035, 0.004], [0.035, 0.006, 0.001], [0.004, 0.001, 0.0005]])
@@ -82,7 +82,7 @@ class Bead:
         return self.end - self.start, self.target_end - self.target_start
 
 
-def align(
+def align_sentences(
     source: Prose,
     target: Prose,
     *,
@@ -97,11 +97,11 @@ def align(
     whose words are compared with the target's (Sennrich and Volk 2010, "MT-based sentence alignment"), and
     `back` those of the target sentences.
     """
-    ours = Words(source.sentences, source.language)
-    theirs = Words(target.sentences, target.language)
+    ours = SideWords(source.sentences, source.language)
+    theirs = SideWords(target.sentences, target.language)
     # Of a model, words of one language are compared, in both directions.
-    ahead = ours if translated is None else Words(translated, target.language)
-    behind = theirs if back is None else Words(back, source.language)
+    ahead = ours if translated is None else SideWords(translated, target.language)
+    behind = theirs if back is None else SideWords(back, source.language)
     views = (
         (ahead, behind if translated is None and back is not None else theirs),
         (behind, ahead if back is None and translated is not None else ours),
@@ -188,7 +188,7 @@ class _Direction:
     leaves open of a word is spread over all words as they are frequent.
     """
 
-    def __init__(self, given: Words, other: Words, table: Table) -> None:
+    def __init__(self, given: SideWords, other: SideWords, table: WordTable) -> None:
         self.given, self.other, self.table = given.lines, other.lines, table
         self.share_W = (other.count_V + 0.5) / (other.count_V.sum() + 0.5 * len(other.count_V))
         self.open_V = 1 - table.probability_VN.sum(1)

@@ -38,7 +38,7 @@ _SHORT = 4  # a shorter word is equal by chance: "die", "in"
 _LINES = 60_000  # that a lexicon is learnt from
 
 
-def tokens(text: str, language: str) -> Iterator[str]:
+def word_tokens(text: str, language: str) -> Iterator[str]:
     """Yield the stems, numbers and marks of a text. Numbers lose their points and commas."""
     for token in _TOKEN.findall(unicodedata.normalize("NFKC", text)):
         if token[0].isdigit():
@@ -49,14 +49,14 @@ def tokens(text: str, language: str) -> Iterator[str]:
             yield stem(token, language)
 
 
-class Words:
+class SideWords:
     """The words of sentences as numbers."""
 
     def __init__(self, sentences: Iterable[str], language: str) -> None:
         self.language = language
         self.number: dict[str, int] = {}
         self.lines = [
-            array("i", [self.number.setdefault(one, len(self.number)) for one in tokens(text, language)])
+            array("i", [self.number.setdefault(one, len(self.number)) for one in word_tokens(text, language)])
             for text in sentences
         ]
         self.count_V = np.bincount(
@@ -69,19 +69,19 @@ class Words:
 
     def known(self, text: str) -> list[int]:
         """The words of another text that these sentences have too."""
-        found = (self.number.get(one, -1) for one in tokens(text, self.language))
+        found = (self.number.get(one, -1) for one in word_tokens(text, self.language))
         return [one for one in found if one >= 0]
 
 
 @dataclass(frozen=True)
-class Table:
+class WordTable:
     """Translations of each word: candidates_VN, -1 where a row has no more, and probability_VN."""
 
     candidates_VN: Array
     probability_VN: Array
 
 
-def alike(given: Words, other: Words) -> Table:
+def alike_words(given: SideWords, other: SideWords) -> WordTable:
     """A table without learning: equal words, and those that begin alike."""
     beginning: dict[str, list[int]] = {}
     for word, number in other.number.items():
@@ -96,12 +96,14 @@ def alike(given: Words, other: Words) -> Table:
         elif word.isalpha() and (near := beginning.get(word[:_BEGINNING], ())):
             candidates_VN[number, : len(near)] = near[:2]
             probability_VN[number, : len(near)] = _ALIKE / len(near)
-    return Table(candidates_VN, probability_VN)
+    return WordTable(candidates_VN, probability_VN)
 
 
-def learnt(given: Words, other: Words, pairs: Iterable[tuple[Sequence[int], Sequence[int]]]) -> Table:
-    """A table of Model 1 from pairs of lines; for what they leave open, as `alike`."""
-    plain = alike(given, other)
+def learnt(
+    given: SideWords, other: SideWords, pairs: Iterable[tuple[Sequence[int], Sequence[int]]]
+) -> WordTable:
+    """A table of Model 1 from pairs of lines; for what they leave open, as `alike_words`."""
+    plain = alike_words(given, other)
     lines, count_V = IdPairs(_LINES), np.zeros(len(given.number), np.int64)
     for one, translation in pairs:
         lines.add(one, translation)
@@ -115,7 +117,7 @@ def learnt(given: Words, other: Words, pairs: Iterable[tuple[Sequence[int], Sequ
     seen_V1 = np.maximum(count_V, 1)[:, None]
     probability_VN = np.maximum(lexicon.probability_VN - _DISCOUNT / seen_V1, 0)
     rest_V1 = np.clip(1 - probability_VN.sum(1, keepdims=True), 0, 1)
-    return Table(
+    return WordTable(
         np.hstack([lexicon.candidates_VN, plain.candidates_VN]),
         np.hstack([probability_VN, rest_V1 * plain.probability_VN]).astype(np.float32),
     )

@@ -25,7 +25,7 @@ Translate = Callable[[Sequence[str]], list[str]]
 _KINDS = (".tmx", ".tsv", ".jsonl", ".tm")
 
 
-def pairs(
+def pairs_from_documents(
     source: Annotated[str, argument("SOURCE", "A document, a folder of documents, or a pattern.")],
     target: Annotated[str, argument("TARGET", "Its translation, or theirs.")],
     *,
@@ -78,7 +78,7 @@ def pairs(
       dragoman data pairs docs/en docs/de -o docs.en-de.tsv --least 0.8
     """
     from dragoman.data import bilingual
-    from dragoman.data.align import align
+    from dragoman.data.align import align_sentences
     from dragoman.documents.formats import format_named
 
     if output is not None and output.suffix not in _KINDS:
@@ -117,7 +117,7 @@ def pairs(
             translated, back = (
                 one and one(side.sentences) for one, side in zip(models, (ours, theirs), strict=True)
             )
-            beads = align(ours, theirs, known=known, translated=translated, back=back)
+            beads = align_sentences(ours, theirs, known=known, translated=translated, back=back)
             done.append(bilingual.AlignedDocuments(f"{paths[0].name} {paths[1].name}", ours, theirs, beads))
     if not done:
         raise DataError(f"{source} and {target}: no document can be read", hint="see the warnings")
