@@ -102,7 +102,7 @@ def alike_words(given: SideWords, other: SideWords) -> WordTable:
 def learnt(
     given: SideWords, other: SideWords, pairs: Iterable[tuple[Sequence[int], Sequence[int]]]
 ) -> WordTable:
-    """A table of Model 1 from pairs of lines; for what they leave open, as `alike_words`."""
+    """A table of Model 1; what it leaves open is as in `alike_words`."""
     plain = alike_words(given, other)
     lines, count_V = IdPairs(_LINES), np.zeros(len(given.number), np.int64)
     for one, translation in pairs:

@@ -6,7 +6,5 @@ from dragoman.cli.options import Commands
 data = Commands(
     help="See parallel text, clean it and divide it; find pairs in documents.", no_args_is_help=True
 )
-data.command("pairs", short_help="Find the sentence pairs of documents and their translations.")(
-    pairs_from_documents
-)
+data.command("pairs", short_help="Find the sentence pairs of documents.")(pairs_from_documents)
 data.callback()(lambda: None)
