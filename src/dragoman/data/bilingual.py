@@ -1,0 +1,196 @@
+"""Documents of two languages: which of them belong together, their sentences, and the pairs of these."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.html.document import PACKAGE, bundled, document, inert
+from dragoman.base.languages import language_name, same
+from dragoman.base.tables import listing
+from dragoman.data.align import Bead, Prose
+from dragoman.documents.context.around import plain_text
+from dragoman.documents.files import read_bytes
+from dragoman.documents.flat import parts
+from dragoman.documents.formats import Format, Languages, document_format, format_of_name
+from dragoman.documents.segment import Code
+from dragoman.text.corpora.languages import is_language
+from dragoman.text.corpora.lines import TextFile, unreadable
+from dragoman.text.corpora.shards import files_of
+from dragoman.text.segmenter import between, segment_text
+
+LINES = "lines"
+_TOKEN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2,}(?:[-_](?:[A-Z][a-z]{3}|[A-Z]{2}))?(?![A-Za-z0-9])")
+_SEPARATORS = re.compile(r"[./_\s-]+")
+
+
+def languages_of_names(names: Sequence[str], given: Sequence[str | None]) -> Languages:
+    """The languages of both sides: the given ones, else what the names say and the other name does not.
+
+    Raises ConfigError if a language is not known, or both are the same.
+    """
+    tokens = [[one for part in name.split("/") for one in _tokens(part)] for name in names]
+    found = []
+    for side, (name, code) in enumerate(zip(names, given, strict=True)):
+        own = [one for one in tokens[side] if one not in tokens[1 - side] and is_language(one)]
+        language = code or next((one for one in own[::-1] if language_name(one) != one), None)
+        if language is None:
+            raise ConfigError(
+                f"{name}: which language is it in?",
+                hint=f"pass --{('source', 'target')[side]}-language, or name it as in manual.en.html",
+            )
+        found.append(language.replace("_", "-"))
+    if found[0] == found[1]:
+        raise ConfigError(f"both sides are in {found[0]}", hint="name documents of two languages")
+    return Languages(*found)
+
+
+def _tokens(name: str) -> list[str]:
+    return _TOKEN.findall(name if format_of_name(Path(name)) is None else Path(name).stem)
+
+
+def couples_of(names: Sequence[str], languages: Languages) -> tuple[list[tuple[Path, Path]], list[Path]]:
+    """The files of two names that belong together, and those without a partner.
+
+    A name is a file, a folder or a pattern. Files of folders and patterns belong together if their names
+    differ in nothing but the language and the suffix of the format. Raises DataError if nothing is found.
+    """
+    files = [_files(name) for name in names]
+    if all(len(own) == 1 for own in files) and not any(os.path.isdir(name) for name in names):
+        return [(files[0][0], files[1][0])], []
+    sides: list[dict[str, Path]] = []
+    for name, own, language in zip(names, files, (languages.source, languages.target), strict=True):
+        top = name if os.path.isdir(name) else os.path.commonpath([one.parent for one in own])
+        side: dict[str, Path] = {}
+        for path in own:
+            key = _key(path.relative_to(top), language)
+            if key in side:
+                raise DataError(
+                    f"{side[key]} and {path}: the same name but for the language and the format",
+                    hint="give one of them another name, or name the two documents to align",
+                )
+            side[key] = path
+        sides.append(side)
+    alone = [path for a, b in (sides, sides[::-1]) for key, path in a.items() if key not in b]
+    couples = [(path, sides[1][key]) for key, path in sides[0].items() if key in sides[1]]
+    if not couples:
+        raise DataError(
+            f"{names[0]} and {names[1]}: no two names fit: {listing([*map(str, alone)], most=4)}",
+            hint="name them alike, as in en/manual.html and de/manual.html, or name two documents",
+        )
+    return couples, alone
+
+
+def _files(name: str) -> list[Path]:
+    if os.path.isdir(name):
+        found = [Path(place, one) for place, _, names in os.walk(name) for one in names]
+        found = sorted(one for one in found if one.is_file() and not one.name.startswith("."))
+    else:
+        found = [Path(one) for one in files_of(name)]
+    if not found:
+        raise DataError(f"{name}: no document in this folder", hint="check the path")
+    return found
+
+
+def _key(path: Path, language: str) -> str:
+    """The name of a file without its language and its format."""
+    bare = path if format_of_name(path) is None else path.with_suffix("")
+    plain = _TOKEN.sub(lambda one: "" if same(one[0], language) else one[0], bare.as_posix())
+    return _SEPARATORS.sub("/", plain).strip("/").casefold()
+
+
+def read_prose(path: Path, language: str, languages: Languages, format: Format | str | None = None) -> Prose:
+    """The sentences of a document. Of a file with translations it reads these, if it has any.
+
+    With the format `LINES` each line is a paragraph. Raises DataError if the file cannot be read.
+    """
+    try:
+        if isinstance(format, str):
+            texts = [*TextFile(str(path), path)]
+        else:
+            data = read_bytes(path)
+            format = format or document_format(path, data)
+            segments = format.parse(data, languages).segments
+            contents = [one.target or () for one in segments if one.target] or [
+                one.source for one in segments
+            ]
+            texts = [
+                plain_text(part, labels=format.has_labels)
+                for content in contents
+                for part in parts(content)
+                if not isinstance(part, Code)
+            ]
+    except DataError as error:
+        raise DataError(f"{path}: {str(error).removeprefix(f'{path}: ')}", hint=error.hint) from error
+    except OSError as error:
+        raise unreadable(str(path), error) from error
+    sentences, begins = list[str](), list[bool]()
+    for text in texts:
+        own = segment_text(text, language, language, longest=None).sentences
+        sentences += own
+        begins += [True, *[False] * (len(own) - 1)][: len(own)]
+    if not sentences:
+        raise DataError(f"{path}: no text", hint="check that it is the right file")
+    return Prose(sentences, language, begins)
+
+
+@dataclass(frozen=True)
+class AlignedDocuments:
+    """Two documents and their alignment."""
+
+    name: str
+    source: Prose
+    target: Prose
+    beads: list[Bead]
+
+    def pairs(self, least: float) -> Iterator[tuple[str, str]]:
+        """Yield the text of each bead with both sides and at least this confidence."""
+        for one in self.beads:
+            if all(one.sides) and one.confidence >= least:
+                spans = (self.source, one.start, one.end), (self.target, one.target_start, one.target_end)
+                source, target = (
+                    between(" ", "en", side.language).join(side.sentences[start:end])
+                    for side, start, end in spans
+                )
+                yield source, target
+
+    def counts(self) -> dict[str, Any]:
+        """The numbers of sentences, of beads of each kind, of pairs, and of those that stand elsewhere."""
+        whole = [one for one in self.beads if all(one.sides)]
+        return {
+            "sentences": [len(self.source.sentences), len(self.target.sentences)],
+            "beads": dict(Counter("{}-{}".format(*one.sides) for one in self.beads).most_common()),
+            "pairs": len(whole),
+            "moved": sum(one.moved for one in whole),
+        }
+
+
+def review_page(documents: Sequence[AlignedDocuments], least: float) -> str:
+    """Return a page to check and correct the pairs: one file that needs no network."""
+    tables = [
+        {
+            "name": one.name,
+            "source": one.source.sentences,
+            "target": one.target.sentences,
+            "beads": [
+                [b.start, b.end, b.target_start, b.target_end, round(b.confidence, 3), b.moved]
+                for b in one.beads
+            ],
+        }
+        for one in documents
+    ]
+    languages = [side.language for side in (documents[0].source, documents[0].target)]
+    styles = ("inspection/views/page/style.css", "data/web/pairs.css")
+    return document(
+        title="Sentence pairs",
+        body='<noscript>This page needs JavaScript.</noscript><main id="pairs"></main>',
+        script=bundled("data/web/pairs.js"),
+        styles=["\n".join((PACKAGE / one).read_text(encoding="utf-8") for one in styles)],
+        data={"data": inert({"languages": languages, "least": least, "documents": tables})},
+    )
