@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dragoman.text.checks.faults import faults
 from dragoman.text.corpora.filter import FilterConfig, reason_to_leave_out
 from dragoman.translation.search.mbr import sentence_chrf
 
@@ -47,14 +46,13 @@ def cross_entropy(token_logp: Sequence[float]) -> float:
 class PairScorer:
     """Scores pairs by a model and, for "dual", one of the reverse direction.
 
-    Pairs that `keep` leaves out have no score: their lengths are in tokens of `forward`. With `checks`, pairs
-    whose texts show a fault have none either. `to` is the target language, if `forward` has several.
+    Pairs that `keep` leaves out have no score: their lengths are in tokens of `forward`. `to` is
+    the target language, if `forward` has several.
     """
 
     forward: Translator
     reverse: Translator | None = None  # with it dual, otherwise round trip
     keep: FilterConfig = FilterConfig()
-    checks: bool = False
     to: str | None = None
     batch_tokens: int = 2048
 
@@ -71,16 +69,12 @@ class PairScorer:
             strict=True,
         )
         reasons = [
-            reason_to_leave_out(self.keep, *pair, len(source), len(target)) or self._fault(*pair)
+            reason_to_leave_out(self.keep, *pair, len(source), len(target))
             for pair, (source, target) in zip(pairs, lengths, strict=True)
         ]
         scored = [pair for pair, reason in zip(pairs, reasons, strict=True) if reason is None]
         found = iter(self._round_trip(scored) if self.reverse is None else self._dual(scored, self.reverse))
         return [next(found) if reason is None else PairScore(reason=reason) for reason in reasons]
-
-    def _fault(self, source: str, target: str) -> str | None:
-        languages = self.forward.source_language, self.to or self.forward.target_language
-        return next((flag.kind for flag in faults(source, target, *languages)), None) if self.checks else None
 
     def _dual(self, pairs: Sequence[Pair], reverse: Translator) -> list[PairScore]:
         sources, targets = [source for source, _ in pairs], [target for _, target in pairs]

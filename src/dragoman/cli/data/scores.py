@@ -50,53 +50,34 @@ class Scoring:
         Literal["dual", "round-trip"],
         Flag(
             "dual: cross-entropies of both directions, which needs --reverse. round-trip: chrF of a "
-            "translation of the source with the target.",
+            "translation of the source with the target."
         ),
     ] = "dual"
     reverse: Annotated[
         Path | None,
-        Flag(
-            "For dual: a model that translates back.",
-            metavar="MODEL",
-        ),
+        Flag("For dual: a model that translates back.", metavar="MODEL"),
     ] = None
     keep: Annotated[
         float | None,
         Flag(
-            "Keep this share of the scored pairs: 0.8 is the best 80 %.",
-            metavar="SHARE",
-            above=0,
-            at_most=1,
+            "Keep this share of the scored pairs: 0.8 is the best 80 %.", metavar="SHARE", above=0, at_most=1
         ),
     ] = None
     least: Annotated[
         float | None,
-        Flag(
-            "Keep pairs with at least this score, from 0 to 1.",
-            metavar="SCORE",
-            at_least=0,
-            at_most=1,
-        ),
+        Flag("Keep pairs with at least this score, from 0 to 1.", metavar="SCORE", at_least=0, at_most=1),
     ] = None
     scores: Annotated[
         Path | None,
-        Flag(
-            "Keep the scores in this file. A later command with it only chooses anew.",
-            metavar="FILE",
-        ),
+        Flag("Keep the scores in this file. A later command with it only chooses anew.", metavar="FILE"),
     ] = None
 
     def check(self) -> None:
         """Raise ConfigError for options that contradict each other."""
         if not self.score:
-            others = {
-                "--reverse": self.reverse,
-                "--keep": self.keep,
-                "--least": self.least,
-                "--scores": self.scores,
-            }
-            if given := [flag for flag, value in others.items() if value is not None]:
-                raise ConfigError(f"{given[0]} without --score", hint="name a model with --score")
+            for flag in ("reverse", "keep", "least", "scores"):
+                if getattr(self, flag) is not None:
+                    raise ConfigError(f"--{flag} without --score", hint="name a model with --score")
             return
         if self.by == "dual" and self.reverse is None:
             raise ConfigError(

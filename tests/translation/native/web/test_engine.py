@@ -334,7 +334,7 @@ def test_reads_lines_as_python(wasm: Path, folder: Path) -> None:
     ]
     translator = Translator.load(folder)
     _, answers = drive(wasm, folder, [["translate", lines, {}]])
-    ours = translator.translate(lines, sentences=False, protect=False, split=False)
+    ours = translator.translate(lines, protect=False, split=False)
     assert [one[0]["text"] for one in answers] == [one.text for one in ours]
 
 
