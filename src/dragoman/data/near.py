@@ -46,10 +46,10 @@ def similarity(one: str, other: str) -> float:
     return len(left & right) / len(left | right)
 
 
-def signatures(texts: Sequence[str]) -> Array:
-    """The signatures of n normalised texts: n x `HASHES` numbers of 32 bits."""
+def signatures(texts: Sequence[str], many: int = HASHES) -> Array:
+    """The first `many` numbers of the signatures of n normalised texts: n x many, of 32 bits."""
     padded = [_padded(text) for text in texts]
-    found = np.zeros((len(padded), HASHES), np.uint32)
+    found = np.zeros((len(padded), many), np.uint32)
     if not padded:
         return found
     characters = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), np.uint32)
@@ -64,7 +64,7 @@ def signatures(texts: Sequence[str]) -> Array:
     hashes = hashes[inside[: len(hashes)]]
     hashes ^= hashes >> np.uint64(31)
     starts = np.concatenate([[0], np.cumsum(lengths - SHINGLE + 1)[:-1]])
-    for column, (factor, term) in enumerate(zip(_FACTORS, _TERMS, strict=True)):
+    for column, (factor, term) in enumerate(zip(_FACTORS[:many], _TERMS[:many], strict=True)):
         values = ((hashes * factor + term) >> np.uint64(32)).astype(np.uint32)
         found[:, column] = np.minimum.reduceat(values, starts)
     return found

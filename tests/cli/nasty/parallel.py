@@ -1,4 +1,4 @@
-"""Rows of the commands that read parallel text: train, evaluate, align, risk, data clean, score and memory import."""
+"""Rows of the commands that read parallel text: train, evaluate, align, risk, data clean and look, score, memory."""
 
 # ruff: noqa: E501 (a file of data: a row reads better on one line)
 
@@ -20,6 +20,7 @@ _COMMANDS = {
     "risk": "risk {MODEL} {files} -o out -q",
     "data clean": "data clean {files} -o out.tsv --workers 1 -q --source-language en --target-language de",
     "score": "score {files} --bootstrap 0",
+    "data look": "data look {files} -o out -q",
     "memory import": "memory import out.tm {files} --source-language en --target-language de",
 }
 _EVERYWHERE = (
@@ -208,7 +209,9 @@ def _one_file() -> list[Row]:
     rows = []
     for table, suffix in ((_JSONL, "jsonl"), (_TSV, "tsv"), (_TMX, "tmx")):
         for number, (name, (content, message)) in enumerate(table.items()):
-            command = ("train", "evaluate", "memory import", "align", "risk", "data clean")[number % 6]
+            command = ("train", "evaluate", "memory import", "align", "risk", "data clean", "data look")[
+                number % 7
+            ]
             if "which keys" in message:  # of a file whose languages nobody has named
                 command = "train without languages"
             files = {f"bad.{suffix}": content}
@@ -228,6 +231,15 @@ def _good() -> list[Row]:
         _row("align", "gzip of tsv", {"x.tsv.gz": gzip.compress(odd)}, lines=3, form="lines", writes="out"),
         _row("align", "tmx: odd", {"x.tmx": tmx(unit("a &#x202e;&#x85;", "<b>&amp;</b>"))}, lines=1,
              form="lines", writes="out"),
+        _row("data look", "tsv: separators within", {"x.tsv": odd}, writes="out"),
+        _row("data look", "jsonl: escaped", {"x.jsonl": escaped}, writes="out"),
+        _row("data look", "only empty lines", {"a": b"\n\n\n", "b": b"\n\n\n"}, writes="out"),
+        _row("data look", "a combining flood", {"a": ("d" + "\u0301" * 3000 + "\n").encode(), "b": _DOG},
+             writes="out"),
+        _row("data look", "one side alone", {"a.en": "x\u2028y\n\u0085\n".encode()}, writes="out"),
+        _row("data look", "one side alone with a NUL", {"a.en": b"x\0y\n"}, code=3, message="a.en:1: a NUL byte"),
+        _row("data look", "the output is an input", {"out": _DOG, "b": _DOG}, code=2, names="",
+             message="input and output are the same file"),
         _row("memory import", "tsv: separators within", {"x.tsv": odd}, writes="out.tm"),
         _row("evaluate", "tsv: separators within", {"x.en-de.tsv": odd}),
         _row("score", "only empty lines", {"b": b"\n\n\n", "a": b"\n\n\n"}, "a b", code=3,

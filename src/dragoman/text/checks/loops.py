@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from dragoman.text.scripts import is_unspaced
 from dragoman.text.width import columns
 
 _PERIOD = 20  # words, or characters, of the longest unit whose repetition is looked for
+_OF_WORDS = re.compile(rf"(?<!\S)((?:\S*+ ){{1,{_PERIOD}}}?)\1\1")  # most texts have no loop: this is fast
+_OF_LETTERS = re.compile(rf"(.{{1,{_PERIOD}}}?)\1\1\1", re.DOTALL)
 _LONG = 10  # characters of a word that may have a loop inside
 
 
@@ -17,9 +20,12 @@ def loops(text: str, source: str = "") -> int:
     Words are compared, and the characters of long words and of scripts without spaces. 0 if nothing is
     repeated, or not more often than in the source.
     """
+    found = _repetitions(text)
+    if not any(times for times, _ in found):  # as in most texts
+        return 0
     return sum(
         length
-        for (times, length), (known, _) in zip(_repetitions(text), _repetitions(source), strict=True)
+        for (times, length), (known, _) in zip(found, _repetitions(source), strict=True)
         if times > known
     )
 
@@ -33,9 +39,10 @@ def _repetitions(text: str) -> list[tuple[int, int]]:
     """The longest loops of words and of characters: (how often it comes, characters that it repeats)."""
     words = text.lower().split()
     long = [word for word in words if len(word) >= _LONG or is_unspaced(word)]
+    bare = [word.strip(",.;:!?") for word in words]
     return [
-        _longest_loop([word.strip(",.;:!?") for word in words], 3),
-        max((_longest_loop(word, 4) for word in long), default=(0, 0)),
+        _longest_loop(bare, 3) if _OF_WORDS.search(" ".join([*bare, ""])) else (0, 0),
+        max((_longest_loop(word, 4) for word in long if _OF_LETTERS.search(word)), default=(0, 0)),
     ]
 
 

@@ -1,0 +1,135 @@
+"""`dragoman data look`: what is in text, as a table, as JSON or as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dragoman.base.errors import ConfigError
+from dragoman.base.files import check_writable
+from dragoman.base.machine import usable_cores
+from dragoman.base.tables import aligned, count
+from dragoman.cli.input import STDIN, keep_apart
+from dragoman.cli.options import Flag, Json, OutputFile, Quiet
+from dragoman.cli.outcome import tell, to_json, warn
+from dragoman.cli.writing import opened_output, shown_rate
+
+if TYPE_CHECKING:
+    from dragoman.data.look import Table
+    from dragoman.text.corpora.corpus import Corpus
+
+
+def look(
+    text: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TEXT...",
+            help="Text and its translation: two files, .tsv, .jsonl, .tmx, PO or XLIFF files, patterns, or "
+            "-. One file of lines is looked at alone.",
+            show_default=False,
+        ),
+    ],
+    *,
+    output: OutputFile = None,
+    as_json: Json = False,
+    against: Annotated[
+        list[str] | None,
+        Flag("Show this text beside it. Repeat it for the second of two files.", metavar="OTHER"),
+    ] = None,
+    rules: Annotated[Path | None, Flag("Begin with the limits of these rules (TOML).")] = None,
+    terms: Annotated[Path | None, Flag("Count how often these terms (CSV or TBX) are translated so.")] = None,
+    source_language: Annotated[
+        str | None, Flag("The source language. [default: from the names of the files]", metavar="CODE")
+    ] = None,
+    target_language: Annotated[str | None, Flag("The target language.", metavar="CODE")] = None,
+    workers: Annotated[
+        int | None, Flag("Processes that measure the text. [default: one a core]", at_least=1)
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """See what is in text before training: lengths, languages, characters, copies, damage, and what filters
+    would drop. With -o, as a page whose sliders choose the limits of filters.
+
+    \b
+      dragoman data look train.en train.de
+      dragoman data look web.en-de.tsv -o look.html --against news.en-de.tsv
+    """
+    from dragoman.data.clean import rules_of
+    from dragoman.data.look import Questions, look_at, look_page
+    from dragoman.data.rules import read_rules
+
+    limits = {} if rules is None else read_rules(rules)
+    corpora = [_opened(names, (source_language, target_language)) for names in (text, against or ()) if names]
+    read = [*text, *(against or ()), *(file for corpus, _ in corpora for file in corpus.files)]
+    keep_apart(output, [*read, rules, terms])
+    if output is not None:
+        check_writable(output)
+    looks: list[Table] = []
+    for corpus, sides in corpora:
+        languages = corpus.source_language, corpus.target_language
+        if terms is not None and not (all(languages) and len(sides) > 1):
+            hint = "pass --source-language and --target-language"
+            raise ConfigError(f"{corpus.name}: terms of which languages?", hint=hint)
+        parts, missing = rules_of(corpus, limits, languages)
+        ask = Questions(languages, sides, terms, next(iter(parts.values())))
+        with shown_rate(lambda number: None, "looking at the text", shown=not quiet) as done:
+            looks.append(look_at(corpus, ask, workers or usable_cores(), done))
+    for name in missing:
+        warn(f'without {name}, for want of its library: pip install "dragoman[data]"')
+    if as_json:
+        print(to_json(looks[0] | ({"against": looks[1]} if against else {})))
+    if output is not None:
+        with opened_output(output) as file:
+            file.write(look_page(looks))
+        tell(f"{output}: {count(sum(one['pairs'] for one in looks), 'pair')} looked at", quiet=quiet)
+    elif not as_json:
+        print("\n\n".join("\n".join(_lines(one)) for one in looks))
+
+
+def _opened(names: Sequence[str], languages: tuple[str | None, str | None]) -> tuple[Corpus, tuple[str, ...]]:
+    """The text and its sides."""
+    from dragoman.documents.context.catalogues import are_catalogues, open_parallel
+    from dragoman.text.corpora.corpus import open_sources
+    from dragoman.text.corpora.shards import OF_PAIRS, kind_of
+
+    if len(names) > 1 or names[0] == STDIN or kind_of(names[0]) in OF_PAIRS or are_catalogues(names):
+        return open_parallel(names, languages=languages), ("source", "target")
+    return open_sources(names[0], languages=languages), ("source",)
+
+
+def _lines(table: Table) -> Iterator[str]:
+    """A short report."""
+    yield f"{table['text']}: {count(table['pairs'], 'pair' if len(table['sides']) > 1 else 'line')}"
+    sums = [
+        [name, f"{one['sum']:,.0f}", f"{one['sum'] / table['pairs']:,.3g}", f"{one['max']:,.4g}"]
+        for name, one in table["lengths"].items()
+    ]
+    yield from aligned([["", "all", "average", "longest"], *sums], right=(1, 2, 3))
+    for side, own in zip(table["sides"], table["sample"]["languages"] or (), strict=False):
+        shown = ", ".join(f"{code or 'too short'} {many:,}" for code, many in own)
+        yield f"languages, {side}: {shown} (of {table['sample']['pairs']:,} lines)"
+    near = table["near"]
+    rows = [[name, _above(one, 0), ""] for name, one in table["kinds"].items() if one["edges"][-1]]
+    size = f"of {table['sample']['pairs']:,} pairs"
+    rows += [
+        [f"{name}, {size}", _above(one, 0), ""] for name, one in table["faults"].items() if one["edges"][-1]
+    ]
+    rows += [[f"nearly equal, of {near['sample']:,} pairs", _part(near["pairs"], near["sample"]), ""]]
+    rows += [
+        [name, _above(one, one["limit"]), f"above {one['limit']:g}"]
+        for name, one in table["filters"].items()
+        if one["limit"] is not None
+    ]
+    yield from ["", *aligned([["pairs with", "", ""], *rows], right=(1,))]
+
+
+def _above(one: Table, limit: float) -> str:
+    pairs = zip(one["edges"], one["counts"], strict=True)
+    return _part(sum(many for edge, many in pairs if edge is None or edge > limit), sum(one["counts"]))
+
+
+def _part(part: int, whole: int) -> str:
+    return f"{part:,} ({100 * part / max(whole, 1):.3g} %)"
