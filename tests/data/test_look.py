@@ -17,7 +17,7 @@ from dragoman.data import look as looking
 from dragoman.data import passes
 from dragoman.data.look import Questions, look_at, look_page
 from dragoman.data.repairs import REPAIRS
-from dragoman.data.rules import Filter, Pair, Rules
+from dragoman.data.rules import Filter, MeasuredPair, Rules
 from dragoman.text.checks.faults import faults
 from dragoman.text.corpora.corpus import Corpus, chained, open_pairs, open_sources
 
@@ -41,11 +41,11 @@ PAIRS += [
 ]
 
 
-def words_apart(pair: Pair | tuple[str, str]) -> float:
+def words_apart(pair: MeasuredPair | tuple[str, str]) -> float:
     return abs(len(pair[0].split()) - len(pair[1].split()))
 
 
-def ratio(pair: Pair | tuple[str, str]) -> float:
+def ratio(pair: MeasuredPair | tuple[str, str]) -> float:
     short, long = sorted(map(len, pair[:2]))
     return long / short if short else math.inf
 
@@ -75,7 +75,7 @@ def above(histogram: dict[str, Any], limit: float) -> int:
 
 @pytest.mark.parametrize("one", FILTERS, ids=lambda one: one.name)
 def test_what_a_limit_drops_is_exact_at_every_edge(table: dict[str, Any], one: Filter) -> None:
-    histogram, values = table["filters"][one.name], [one.measure(Pair(*pair)) for pair in PAIRS]
+    histogram, values = table["filters"][one.name], [one.measure(MeasuredPair(*pair)) for pair in PAIRS]
 
     assert sum(histogram["counts"]) == len(PAIRS)
     assert histogram["limit"] == one.limit
@@ -94,7 +94,7 @@ def test_examples_stand_in_the_bin_of_their_measure(table: dict[str, Any], one: 
         edge = math.inf if edge is None else edge
         assert len(examples) == min(many, 3)
         for _, number, *pair in examples:
-            assert below < one.measure(Pair(*PAIRS[number - 1])) <= edge
+            assert below < one.measure(MeasuredPair(*PAIRS[number - 1])) <= edge
             assert PAIRS[number - 1] == tuple(pair) or "�" in "".join(pair)
         below = edge
 
@@ -208,7 +208,7 @@ def test_the_chosen_limits_together(table: dict[str, Any]) -> None:
 
     assert table["sample"]["pairs"] == len(PAIRS)
     assert dropped.sum() == sum(
-        any(one.measure(Pair(*pair)) > (one.limit or 0) for one in FILTERS) for pair in PAIRS
+        any(one.measure(MeasuredPair(*pair)) > (one.limit or 0) for one in FILTERS) for pair in PAIRS
     )
 
 

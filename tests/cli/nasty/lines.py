@@ -122,8 +122,8 @@ def _places() -> list[Row]:
             name="translate: a folder as lines",
             command="translate {MODEL} in --format lines",
             files={"in": Folder()},
-            code=2,
-            message="translating in bulk needs an output (-o)",
+            code=3,
+            message="in: a folder, not a file",
         ),
         Row(
             name="translate: a missing file",
