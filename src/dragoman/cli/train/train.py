@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _PAIRS_IN_ONE_FILE = (".tsv", ".jsonl", ".ndjson", ".tmx")
-_OF_FILES = ("--valid", "--replay", "--general")
+_OF_FILES = ("--valid", "--test", "--replay", "--general")
 
 
 class TrainCommand(Command):
