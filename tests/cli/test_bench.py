@@ -34,15 +34,3 @@ def test_commands_that_are_scripts_now(words, dragoman_):
     assert second == f"hint: in a checkout of the source: python {script} --help"
     assert f"{name} {script}" in " ".join(dragoman_("bench", "--help").out.split())
     assert " bench " not in dragoman_("--help").out
-
-
-def test_an_option_that_is_a_script_now(dragoman_):
-    ended = dragoman_("train", "--recipe", "r.toml", "-o", "runs/profile", "--profile")
-
-    script = "benchmarks/update_profile.py"
-    assert (ROOT / script).is_file()
-    assert ended.err.splitlines() == [
-        f"error: train --profile moved to {script}",
-        f"hint: in a checkout of the source: python {script} --help",
-    ]
-    assert "--profile" not in dragoman_("train", "--help").out

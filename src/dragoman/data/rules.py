@@ -313,41 +313,31 @@ def _parts(
 
 def read_rules(path: Path) -> Table:
     """The table of a TOML file of rules. Raises ConfigError naming file and key for what cannot be used."""
-    table = read_toml(path)
-    _check_names(str(path), "", table, (*_KINDS, "languages", "corpora"))
-    _check(f"{path}: ", {key: table[key] for key in _KINDS if key in table})
+
+    def section(key: str, value: Any, known: Sequence[str] = ()) -> Table:
+        if not isinstance(value, dict):
+            raise ConfigError(f"{path}: {key} = {show(value)} is no section", hint=f"write [{key}]")
+        for name in value:
+            if known and name not in known:
+                at = f"{key}.{name}" if key else name
+                raise ConfigError(f"{path}: unknown name {at}", hint=f"known are {', '.join(known)}")
+        return value
+
+    def check(prefix: str, part: Table) -> None:
+        for kind, known in (("filters", FILTERS), ("repairs", REPAIRS)):
+            key = f"{prefix}{kind}"
+            for name, value in section(key, part.get(kind, {}), [one.name for one in known]).items():
+                number = kind == "filters" and isinstance(value, int | float) and math.isfinite(value)
+                if not isinstance(value, bool) and not number:
+                    hint = "write a number, or true or false" if kind == "filters" else "write true or false"
+                    raise ConfigError(f"{path}: {key}.{name} = {show(value)} cannot be used", hint=hint)
+
+    table = section("", read_toml(path), (*_KINDS, "languages", "corpora"))
+    check("", table)
     for kind in ("languages", "corpora"):
-        for name, part in _table(str(path), kind, table.get(kind, {})).items():
-            key = f"{kind}.{name}"
-            _check_names(str(path), key, _table(str(path), key, part), _KINDS)
-            _check(f"{path}: {key}.", part)
+        for name, part in section(kind, table.get(kind, {})).items():
+            check(f"{kind}.{name}.", section(f"{kind}.{name}", part, _KINDS))
     return table
-
-
-def _check(where: str, part: Mapping[str, Any]) -> None:
-    path, _, prefix = where.rpartition(": ")
-    for kind, known in (("filters", FILTERS), ("repairs", REPAIRS)):
-        key = f"{prefix}{kind}"
-        values = _table(path, key, part.get(kind, {}))
-        _check_names(path, key, values, [one.name for one in known])
-        for name, value in values.items():
-            number = kind == "filters" and isinstance(value, int | float) and math.isfinite(value)
-            if not isinstance(value, bool) and not number:
-                hint = "write a number, or true or false" if kind == "filters" else "write true or false"
-                raise ConfigError(f"{path}: {key}.{name} = {show(value)} cannot be used", hint=hint)
-
-
-def _check_names(path: str, key: str, table: Mapping[str, Any], known: Sequence[str]) -> None:
-    for name in table:
-        if name not in known:
-            at = f"{key}.{name}" if key else name
-            raise ConfigError(f"{path}: unknown name {at}", hint=f"known are {', '.join(known)}")
-
-
-def _table(path: str, key: str, value: Any) -> Table:
-    if not isinstance(value, dict):
-        raise ConfigError(f"{path}: {key} = {show(value)} is no section", hint=f"write [{key}]")
-    return value
 
 
 def default_rules() -> str:

@@ -43,7 +43,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_dedupe_keeps_one_of_each_group(dragoman_, folder):
     ended = dragoman_(
-        *("data", "dedupe", "all.en-de.tsv", "-o", "out.en-de.tsv", "--report", "left.jsonl", "--json"), *ALONE
+        *("data", "dedupe", "all.en-de.tsv", "-o", "out.en-de.tsv", "--report", "left.jsonl", "--json"),
+        *ALONE,
     )
     assert ended.code == 0
     assert json.loads(ended.out) == {"pairs": 125, "kept": 122, "left_out": 3}
@@ -64,7 +65,9 @@ def test_any_number_of_processes_writes_the_same(dragoman_, monkeypatch):
         monkeypatch.setattr(module, "CHUNK", 10)
     for workers in (1, 2):
         words = ("-o", f"{workers}.en-de.tsv", "--report", f"{workers}.jsonl", "--workers", workers, "-q")
-        assert dragoman_("data", "dedupe", "all.en-de.tsv", "--by", "near", "--side", "source", *words).code == 0
+        assert (
+            dragoman_("data", "dedupe", "all.en-de.tsv", "--by", "near", "--side", "source", *words).code == 0
+        )
     for kind in ("en-de.tsv", "jsonl"):
         assert Path(f"1.{kind}").read_bytes() == Path(f"2.{kind}").read_bytes()
 

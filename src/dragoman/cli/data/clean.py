@@ -10,16 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import check_writable
-from dragoman.base.machine import usable_cores
 from dragoman.base.tables import aligned, count
+from dragoman.cli.data.reading import TEXT, Reading
 from dragoman.cli.data.scores import Scoring, make_scores, with_scores
 from dragoman.cli.input import keep_apart
 from dragoman.cli.models import Loading, files_of_models
-from dragoman.cli.options import Flag, Flags, Json, OutputFile, Quiet
+from dragoman.cli.options import Flag, Flags, Json, OutputFile, argument
 from dragoman.cli.outcome import tell, to_json, warn
 from dragoman.cli.writing import check_pairs_languages, made_of, opened_output, shown_rate, writing_to
 from dragoman.translation.search.options import Decoding
@@ -29,14 +27,7 @@ if TYPE_CHECKING:
 
 
 def clean_text(
-    text: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="TEXT...",
-            help="Text and its translation: two files, .tsv, .jsonl, .tmx, PO or XLIFF, patterns, or -.",
-            show_default=False,
-        ),
-    ] = None,
+    text: Annotated[list[str] | None, argument("TEXT...", TEXT)] = None,
     *,
     output: OutputFile = None,
     rules: Annotated[
@@ -55,13 +46,7 @@ def clean_text(
         Path | None, Flag("Write a page (HTML) with counts and examples.", metavar="FILE")
     ] = None,
     as_json: Json = False,
-    source_language: Annotated[
-        str | None, Flag("The source language. [default: from the names of the files]", metavar="CODE")
-    ] = None,
-    target_language: Annotated[str | None, Flag("The target language.", metavar="CODE")] = None,
-    workers: Annotated[
-        int | None, Flag("Processes that clean the text. [default: one a core]", at_least=1)
-    ] = None,
+    reading: Reading,
     scoring: Annotated[
         Scoring, Flags("score", "by", "reverse", "keep", "least", "scores", section="Scores of a model")
     ],
@@ -74,7 +59,6 @@ def clean_text(
         ),
     ],
     loading: Annotated[Loading, Flags("dtype", "average", section="Scores of a model")],
-    quiet: Quiet = False,
 ) -> None:
     """Repair pairs of text, and drop bad ones, by rules. Clean text stays as it is.
 
@@ -101,6 +85,7 @@ def clean_text(
     from dragoman.data.writing import check_kind
     from dragoman.documents.context.catalogues import open_parallel
 
+    quiet = reading.quiet
     scoring.check()
     models = scoring.score or []
     loading.check(models)
@@ -114,7 +99,7 @@ def clean_text(
             f"{report}: the report is JSON Lines", hint="name it report.jsonl or report.jsonl.gz"
         )
     scorer = scoring.scorer(loading, decoding) if models else None
-    languages = source_language, target_language
+    languages = reading.languages
     if scorer is not None:
         languages = scorer.forward.source_language, decoding.to or scorer.forward.target_language
     corpus = open_parallel(text, languages=languages)
@@ -160,7 +145,7 @@ def clean_text(
             )
         number, work = skipped, partial(cleaned, kind=output.suffix if regular else ".tsv")
         done = stack.enter_context(shown_rate(lambda n: None, "cleaning", skipped=skipped, shown=not quiet))
-        for chunk, one in mapped(work, given, workers or usable_cores()):
+        for chunk, one in mapped(work, given, reading.processes):
             number += len(chunk.lines)
             packed = report_bytes(report, one.report)
             writer.add(number, one.rows, truncated=False, counts=one.counts, more=[packed])

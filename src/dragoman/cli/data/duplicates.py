@@ -4,64 +4,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.files import check_new, check_writable, new_folder
-from dragoman.base.machine import usable_cores
-from dragoman.cli.input import keep_apart
-from dragoman.cli.options import Flag, Json, Quiet, argument
-from dragoman.cli.outcome import tell, to_json
-from dragoman.cli.writing import check_pairs_languages, opened_output, shown_rate
+from dragoman.base.files import check_new, new_folder
+from dragoman.cli.data.reading import TEXT, Reading
+from dragoman.cli.options import Flag, Json, argument
+from dragoman.cli.outcome import to_json
+from dragoman.cli.writing import opened_output, shown_rate
 
-if TYPE_CHECKING:
-    from dragoman.text.corpora.corpus import Corpus
-
-_TEXT = "Text and its translation: two files, .tsv, .jsonl, .tmx, PO or XLIFF, patterns, or -."
-Text = Annotated[list[str], argument("TEXT...", _TEXT)]
+Text = Annotated[list[str], argument("TEXT...", TEXT)]
 _ALIKE = "Texts are alike that share this part of their runs of four characters (Jaccard index)."
 Similarity = Annotated[float, Flag(_ALIKE, flag="--similarity", above=0, at_most=1)]
 _REPORT = "Write a line (JSON) for each pair left out: its place, that of the pair it is like, and how."
 Report = Annotated[Path | None, Flag(_REPORT)]
-_SOURCE = "The source language. [default: from the names of the files]"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """How the commands read text."""
-
-    source_language: Annotated[str | None, Flag(_SOURCE, metavar="CODE")] = None
-    target_language: Annotated[str | None, Flag("The target language.", metavar="CODE")] = None
-    workers: Annotated[int | None, Flag("Processes. [default: one a core]", at_least=1)] = None
-    quiet: Quiet = False
-
-    def open(
-        self, text: Sequence[str], output: Path | None, report: Path | None = None, test: Sequence[str] = ()
-    ) -> Corpus:
-        """Open text. The output, which is of pairs, and the report must be neither it nor the test."""
-        from dragoman.data.writing import check_kind
-        from dragoman.documents.context.catalogues import open_parallel
-
-        if output is not None:
-            check_kind(output)
-            if output == report:
-                raise ConfigError(f"{output}: the output and the report", hint="choose another report")
-        corpus = open_parallel(text, languages=(self.source_language, self.target_language))
-        for path in filter(None, (output, report)):
-            keep_apart(path, [*corpus.files, *text, *test])
-            check_writable(path)
-        if output is not None and corpus.source_language and corpus.target_language:
-            check_pairs_languages(output, corpus.source_language, corpus.target_language)
-        return corpus
-
-    def tell(self, place: Path | Sequence[str], counts: Mapping[str, int]) -> None:
-        """Say how many pairs there are of each kind."""
-        shown = ", ".join(f"{many:,} {what.replace('_', ' ')}" for what, many in counts.items())
-        tell(f"{place if isinstance(place, Path) else ' '.join(place)}: {shown}", quiet=self.quiet)
 
 
 def dedupe(
@@ -93,7 +52,7 @@ def dedupe(
 
     corpus = reading.open(text, output, report)
     with ExitStack() as stack, shown_rate(lambda number: None, "reading", shown=not reading.quiet) as done:
-        likeness, workers = Likeness(by, side, similarity), reading.workers or usable_cores()
+        likeness, workers = Likeness(by, side, similarity), reading.processes
         found = Duplicates(corpus, likeness, output.parent, done, workers=workers, stack=stack)
         if report is not None:
             file = stack.enter_context(opened_output(report))
@@ -135,7 +94,7 @@ def leak(
     with ExitStack() as stack, shown_rate(lambda number: None, "reading", shown=not reading.quiet) as done:
         clean = None if output is None else stack.enter_context(opened_output(output))
         listed = None if as_json and report is None else stack.enter_context(opened_output(report))
-        for line, likes in held_out.look_for(corpus, reading.workers or usable_cores()):
+        for line, likes in held_out.look_for(corpus, reading.processes):
             counts["left_out" if likes else "kept"] += 1
             for place, about in likes.items():
                 found[about["like"]].add(place)
@@ -182,7 +141,7 @@ def split(
     if not source or not target:
         hint = "pass --source-language and --target-language"
         raise ConfigError(f"{corpus.name}: which languages are these?", hint=hint)
-    sizes, workers = {"valid": valid, "test": test}, reading.workers or usable_cores()
+    sizes, workers = {"valid": valid, "test": test}, reading.processes
     counts = Counter(train=0, **dict.fromkeys(sizes, 0), left_out=0)
     with new_folder(output) as folder, ExitStack() as stack:
         done = stack.enter_context(shown_rate(lambda number: None, "dividing", shown=not reading.quiet))

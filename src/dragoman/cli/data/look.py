@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import check_writable
-from dragoman.base.machine import usable_cores
 from dragoman.base.tables import aligned, count
+from dragoman.cli.data.reading import TEXT, Reading
 from dragoman.cli.input import STDIN, keep_apart
-from dragoman.cli.options import Flag, Json, OutputFile, Quiet
+from dragoman.cli.options import Flag, Json, OutputFile, argument
 from dragoman.cli.outcome import tell, to_json, warn
 from dragoman.cli.writing import opened_output, shown_rate
 
@@ -23,15 +21,7 @@ if TYPE_CHECKING:
 
 
 def look(
-    text: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TEXT...",
-            help="Text and its translation: two files, .tsv, .jsonl, .tmx, PO or XLIFF files, patterns, or "
-            "-. One file of lines is looked at alone.",
-            show_default=False,
-        ),
-    ],
+    text: Annotated[list[str], argument("TEXT...", f"{TEXT} One file of lines is looked at alone.")],
     *,
     output: OutputFile = None,
     as_json: Json = False,
@@ -41,14 +31,7 @@ def look(
     ] = None,
     rules: Annotated[Path | None, Flag("Begin with the limits of these rules (TOML).")] = None,
     terms: Annotated[Path | None, Flag("Count how often these terms (CSV or TBX) are translated so.")] = None,
-    source_language: Annotated[
-        str | None, Flag("The source language. [default: from the names of the files]", metavar="CODE")
-    ] = None,
-    target_language: Annotated[str | None, Flag("The target language.", metavar="CODE")] = None,
-    workers: Annotated[
-        int | None, Flag("Processes that measure the text. [default: one a core]", at_least=1)
-    ] = None,
-    quiet: Quiet = False,
+    reading: Reading,
 ) -> None:
     """See what is in text before training: lengths, languages, characters, copies, damage, and what filters
     would drop. With -o, as a page whose sliders choose the limits of filters.
@@ -62,7 +45,7 @@ def look(
     from dragoman.data.rules import read_rules
 
     limits = {} if rules is None else read_rules(rules)
-    corpora = [_opened(names, (source_language, target_language)) for names in (text, against or ()) if names]
+    corpora = [_opened(names, reading.languages) for names in (text, against or ()) if names]
     read = [*text, *(against or ()), *(file for corpus, _ in corpora for file in corpus.files)]
     keep_apart(output, [*read, rules, terms])
     if output is not None:
@@ -75,8 +58,8 @@ def look(
             raise ConfigError(f"{corpus.name}: terms of which languages?", hint=hint)
         parts, missing = rules_of(corpus, limits, languages)
         ask = Questions(languages, sides, terms, next(iter(parts.values())))
-        with shown_rate(lambda number: None, "looking at the text", shown=not quiet) as done:
-            looks.append(look_at(corpus, ask, workers or usable_cores(), done))
+        with shown_rate(lambda number: None, "looking at the text", shown=not reading.quiet) as done:
+            looks.append(look_at(corpus, ask, reading.processes, done))
     for name in missing:
         warn(f'without {name}, for want of its library: pip install "dragoman[data]"')
     if as_json:
@@ -84,7 +67,7 @@ def look(
     if output is not None:
         with opened_output(output) as file:
             file.write(look_page(looks))
-        tell(f"{output}: {count(sum(one['pairs'] for one in looks), 'pair')} looked at", quiet=quiet)
+        tell(f"{output}: {count(sum(one['pairs'] for one in looks), 'pair')} looked at", quiet=reading.quiet)
     elif not as_json:
         print("\n\n".join("\n".join(_lines(one)) for one in looks))
 

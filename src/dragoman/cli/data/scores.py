@@ -53,10 +53,7 @@ class Scoring:
             "translation of the source with the target."
         ),
     ] = "dual"
-    reverse: Annotated[
-        Path | None,
-        Flag("For dual: a model that translates back.", metavar="MODEL"),
-    ] = None
+    reverse: Annotated[Path | None, Flag("For dual: a model that translates back.", metavar="MODEL")] = None
     keep: Annotated[
         float | None,
         Flag(

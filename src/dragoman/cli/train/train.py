@@ -176,7 +176,6 @@ def train(
     ] = None,
     run: TrainingRun,
     seeds: Seeds = None,
-    profile: Annotated[bool, typer.Option("--profile", hidden=True)] = False,
     quiet: Quiet = False,
     verbose: Verbose = 0,
 ) -> None:
@@ -192,10 +191,6 @@ def train(
       dragoman train --from runs/en-de memory.tmx -o runs/mine
       dragoman train train.en train.de --valid valid.en valid.de --seeds 3 -o runs/three
     """
-    if profile:
-        script = "benchmarks/update_profile.py"
-        hint = f"in a checkout of the source: python {script} --help"
-        raise ConfigError(f"train --profile moved to {script}", hint=hint)
     files, overrides = sort_words(words or [])
     if output is None:
         raise ConfigError("no folder to write to", hint="name one with -o, such as -o runs/en-de")
