@@ -1,4 +1,4 @@
-"""Rows of the commands that read parallel text: train, evaluate, align, risk, data clean and look, score, memory."""
+"""Rows of the commands that read parallel text: train, evaluate, align, risk, data, score, memory."""
 
 # ruff: noqa: E501 (a file of data: a row reads better on one line)
 
@@ -21,6 +21,9 @@ _COMMANDS = {
     "data clean": "data clean {files} -o out.tsv --workers 1 -q --source-language en --target-language de",
     "score": "score {files} --bootstrap 0",
     "data look": "data look {files} -o out -q",
+    "data dedupe": "data dedupe {files} -o out.tsv -q --workers 1 --source-language en --target-language de",
+    "data split": "data split {files} -o out -q --workers 1 --source-language en --target-language de",
+    "data leak": "data leak {files} --test {files} -q --workers 1 --source-language en --target-language de",
     "memory import": "memory import out.tm {files} --source-language en --target-language de",
 }
 _EVERYWHERE = (
@@ -209,9 +212,9 @@ def _one_file() -> list[Row]:
     rows = []
     for table, suffix in ((_JSONL, "jsonl"), (_TSV, "tsv"), (_TMX, "tmx")):
         for number, (name, (content, message)) in enumerate(table.items()):
-            command = ("train", "evaluate", "memory import", "align", "risk", "data clean", "data look")[
-                number % 7
-            ]
+            commands = ("train", "evaluate", "memory import", "align", "risk", "data clean", "data look")
+            commands += ("data dedupe", "data split", "data leak")
+            command = commands[number % len(commands)]
             if "which keys" in message:  # of a file whose languages nobody has named
                 command = "train without languages"
             files = {f"bad.{suffix}": content}
