@@ -87,10 +87,15 @@ def _lines(table: Table) -> Iterator[str]:
     """A short report."""
     yield f"{table['text']}: {count(table['pairs'], 'pair' if len(table['sides']) > 1 else 'line')}"
     sums = [
-        [name, f"{one['sum']:,.0f}", f"{one['sum'] / table['pairs']:,.3g}", f"{one['max']:,.4g}"]
+        [
+            name,
+            "" if "/" in name else f"{one['sum']:,.0f}",
+            f"{one['sum'] / table['pairs']:,.3g}",
+            f"{one['max']:,.4g}",
+        ]
         for name, one in table["lengths"].items()
     ]
-    yield from aligned([["", "all", "average", "longest"], *sums], right=(1, 2, 3))
+    yield from aligned([["", "all", "average", "largest"], *sums], right=(1, 2, 3))
     for side, own in zip(table["sides"], table["sample"]["languages"] or (), strict=False):
         shown = ", ".join(f"{code or 'too short'} {many:,}" for code, many in own)
         yield f"languages, {side}: {shown} (of {table['sample']['pairs']:,} lines)"
