@@ -5,11 +5,13 @@
 A noun, a name or an adjective occurs once in a sentence, and clauses have the same order in both languages.
 So the tables of the grammar tell which words belong together: nouns and names first, with the adjectives,
 article and preposition before them, then verbs, clause by clause, and then the other words.
+
+Prints the links of each pair on a line, as `dragoman align --gold` reads them.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -281,5 +283,8 @@ _SINGLE: dict[str, set[str]] = {
 
 
 if __name__ == "__main__":
-    for pair in zip(*(Path(name).read_text("utf-8").splitlines() for name in sys.argv[1:3]), strict=True):
+    parser = argparse.ArgumentParser(description="Gold word alignments of the embedded corpus.")
+    parser.add_argument("texts", nargs=2, type=Path, help="English text, and its German translation")
+    texts = [name.read_text("utf-8").splitlines() for name in parser.parse_args().texts]
+    for pair in zip(*texts, strict=True):
         print(gold_alignment(*pair))

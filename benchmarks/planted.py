@@ -1,9 +1,11 @@
 """Plant dirt of each kind in known lines of parallel text, clean it, and see what is found.
 
-    python benchmarks/planted.py --data ../shared/data/mix-en-de
+    python benchmarks/planted.py --data ../shared/data/mix-en-de [--lines 20000] [--each 200]
 
 Each kind has its own lines. A filter or repair counts as right on the lines of its kind; precision is the
 share of such lines among those dropped or repaired for it, with lines that nothing was planted in as wrong.
+
+Prints recall, precision and F1 for each kind, and how many other lines were changed or dropped.
 """
 
 from __future__ import annotations
