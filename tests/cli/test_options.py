@@ -111,12 +111,14 @@ def test_the_help_has_sections_and_the_texts_of_the_fields(search: Any) -> None:
 
 def flags_of(name: str) -> dict[str, Any]:
     """The options of a command by their names."""
-    program: Any = typer.main.get_command(cli.app)
-    return {param.opts[0]: param for param in program.get_command(None, name).params}
+    command: Any = typer.main.get_command(cli.app)
+    for word in name.split():
+        command = command.get_command(None, word)
+    return {param.opts[0]: param for param in command.params}
 
 
 @pytest.mark.parametrize(
-    "name", ["translate", "bulk", "evaluate", "back-translate", "filter", "align", "risk", "inspect"]
+    "name", ["translate", "bulk", "evaluate", "back-translate", "data clean", "align", "risk", "inspect"]
 )
 def test_every_command_that_searches_has_the_texts_of_decoding(name: str) -> None:
     """An option of decoding is declared in `Decoding` only; a command may say of some what they do there."""
