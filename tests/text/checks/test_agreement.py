@@ -12,7 +12,6 @@ from tests.documents.pretend import Pretend
 
 from dragoman.documents.formats import FORMATS, Languages
 from dragoman.documents.translate import translate_document
-from dragoman.evaluation.dual import PairScorer
 from dragoman.serving.apis.own import _result
 from dragoman.serving.service.ask import Answer, Ask, Route
 from dragoman.translation.memory.store import TranslationMemory
@@ -90,11 +89,6 @@ def of_risk(source: str, target: str, folder: Path) -> set[str]:
     return {flag.kind for flag in risk.flags}
 
 
-def of_filter(source: str, target: str, folder: Path) -> set[str]:
-    scorer = PairScorer(forward=Translator.load(MODEL), checks=True)
-    return {one.reason for one in scorer.scores([(source, target)]) if one.reason}
-
-
 def of_a_server(source: str, target: str, folder: Path) -> set[str]:
     path = folder / "a.tm"
     path.unlink(missing_ok=True)
@@ -109,7 +103,7 @@ def of_a_server(source: str, target: str, folder: Path) -> set[str]:
     return {flag["kind"] for flag in result["flags"]}
 
 
-WHERE = [of_a_po_file, of_risk, of_filter, of_a_server]
+WHERE = [of_a_po_file, of_risk, of_a_server]
 
 
 @pytest.mark.parametrize("where", WHERE, ids=lambda one: one.__name__)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import check_writable
 from dragoman.base.tables import aligned, count
-from dragoman.cli.data.reading import TEXT, Reading
+from dragoman.cli.data.reading import TEXT, ReadingFlags
 from dragoman.cli.data.scores import Scoring, make_scores, with_scores
 from dragoman.cli.input import keep_apart
 from dragoman.cli.models import Loading, files_of_models
@@ -46,7 +46,7 @@ def clean_text(
         Path | None, Flag("Write a page (HTML) with counts and examples.", metavar="FILE")
     ] = None,
     as_json: Json = False,
-    reading: Reading,
+    reading: ReadingFlags,
     scoring: Annotated[
         Scoring, Flags("score", "by", "reverse", "keep", "least", "scores", section="Scores of a model")
     ],

@@ -1,7 +1,7 @@
 """`dragoman data`: see parallel text, clean it and divide it; find pairs in documents."""
 
 from dragoman.cli.data.clean import clean_text
-from dragoman.cli.data.duplicates import dedupe, leak, split
+from dragoman.cli.data.duplicates import dedupe, leak, split_text
 from dragoman.cli.data.look import look
 from dragoman.cli.data.pairs import pairs_from_documents
 from dragoman.cli.options import Commands
@@ -15,4 +15,4 @@ data.command("clean", short_help="Repair pairs of text, and drop bad ones, by ru
 data.command("pairs", short_help="Find the sentence pairs of documents.")(pairs_from_documents)
 data.command("dedupe", short_help="Leave out pairs that are equal or alike, but for one.")(dedupe)
 data.command("leak", cls=TrainCommand, short_help="Find test text in training text.")(leak)
-data.command("split", short_help="Divide text into training, validation and test text.")(split)
+data.command("split", short_help="Divide text into training, validation and test text.")(split_text)

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import check_new, new_folder
-from dragoman.cli.data.reading import TEXT, Reading
+from dragoman.cli.data.reading import TEXT, ReadingFlags
 from dragoman.cli.options import Flag, Json, argument
 from dragoman.cli.outcome import to_json
 from dragoman.cli.writing import opened_output, shown_rate
@@ -35,7 +35,7 @@ def dedupe(
     similarity: Similarity = 0.8,
     report: Report = None,
     as_json: Json = False,
-    reading: Reading,
+    reading: ReadingFlags,
 ) -> None:
     """Leave out pairs that are equal or alike, but for one of each group, which keeps its place.
 
@@ -74,7 +74,7 @@ def leak(
     similarity: Similarity = 0.8,
     report: Report = None,
     as_json: Json = False,
-    reading: Reading,
+    reading: ReadingFlags,
 ) -> None:
     """Find pairs of training text that are like test text in the source, in the target, or as a pair in both.
 
@@ -112,7 +112,7 @@ def leak(
         reading.tell(output, counts)
 
 
-def split(
+def split_text(
     text: Text,
     *,
     output: Annotated[Path, Flag("Write into this new folder.", flag="-o --output", metavar="FOLDER")],
@@ -121,7 +121,7 @@ def split(
     seed: Annotated[int, Flag("Another seed holds out other pairs.", at_least=0)] = 1,
     similarity: Similarity = 0.8,
     kind: Annotated[Literal["tsv", "jsonl"], Flag("jsonl keeps contexts.", flag="--format")] = "tsv",
-    reading: Reading,
+    reading: ReadingFlags,
 ) -> None:
     """Divide text into training, validation and test text that share no documents and no alike pairs.
 

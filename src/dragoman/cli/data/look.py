@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import check_writable
 from dragoman.base.tables import aligned, count
-from dragoman.cli.data.reading import TEXT, Reading
+from dragoman.cli.data.reading import TEXT, ReadingFlags
 from dragoman.cli.input import STDIN, keep_apart
 from dragoman.cli.options import Flag, Json, OutputFile, argument
 from dragoman.cli.outcome import tell, to_json, warn
@@ -31,7 +31,7 @@ def look(
     ] = None,
     rules: Annotated[Path | None, Flag("Begin with the limits of these rules (TOML).")] = None,
     terms: Annotated[Path | None, Flag("Count how often these terms (CSV or TBX) are translated so.")] = None,
-    reading: Reading,
+    reading: ReadingFlags,
 ) -> None:
     """See what is in text before training: lengths, languages, characters, copies, damage, and what filters
     would drop. With -o, as a page whose sliders choose the limits of filters.

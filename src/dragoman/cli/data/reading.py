@@ -23,7 +23,7 @@ _SOURCE = "The source language. [default: from the names of the files]"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class ReadingFlags:
     """How the commands read text."""
 
     source_language: Annotated[str | None, Flag(_SOURCE, metavar="CODE")] = None
