@@ -307,7 +307,6 @@ def test_stages_that_cannot_be(tmp_path, stage, names, what, hint):
     ("options", "what"),
     [
         (["data.noise_kinds=['typo']"], "noise_kinds"),
-        (["data.noise_kinds=[]"], "of no kind"),
         (["training.close_unseen=true", "model.output_bias=true"], "data.noise changes the target tokens"),
         (["teacher.words=0.5", "teacher.models=['a']"], "data.noise changes the tokens"),
         (["data.corpora=[{name='a', train=['a.en', 'a.de'], both=true}]"], "noise is for one direction"),

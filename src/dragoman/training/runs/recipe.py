@@ -186,10 +186,10 @@ class DataConfig(Options, section="data"):
     noise_kinds: Annotated[
         tuple[Noise, ...],
         Option(
-            "Kinds of this noise. A pair gets one, of those that change its source. Targets have the same "
-            "capitals, emoji and tags, and none of the other kinds."
+            "Kinds of this noise; [] are all. A pair gets one, of those that change its source. Targets have "
+            "the same capitals, emoji and tags, and none of the other kinds."
         ),
-    ] = NOISES
+    ] = ()
     workers: Annotated[
         int,
         Option(
@@ -235,8 +235,6 @@ class DataConfig(Options, section="data"):
             )
         if len(set(names)) < len(names):
             raise ConfigError(f"data.corpora: two of {', '.join(names)} are equal", hint="rename one")
-        if self.noise and not self.noise_kinds:
-            raise ConfigError(f"data.noise = {self.noise:g} of no kind", hint="leave data.noise_kinds out")
         for weights in (stage.weights for stage in self.stages):
             if not {*weights} <= {*names} or (weights and not any(weights.get(name, 1) for name in names)):
                 raise ConfigError(
@@ -268,7 +266,7 @@ class DataConfig(Options, section="data"):
             context_target=self.context_sides == "both",
             formality=self.formality,
             noise=max([self.noise, *(one.noise or 0.0 for one in self.stages)]) if noise is None else noise,
-            noise_kinds=self.noise_kinds,
+            noise_kinds=self.noise_kinds or NOISES,
         )
 
 
