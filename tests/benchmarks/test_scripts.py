@@ -26,8 +26,8 @@ def load(path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def test_there_are_some() -> None:
     names = (
-        "alignment bulk complexity context corpora cost data_scale distillation faults general general_text gold"
-        " goodput hardening kills languages memory overheads pages pairs phrases pieces planning planted"
+        "alignment bulk complexity context corpora cost data_scale distillation faults general general_text"
+        " gold goodput hardening kills languages memory overheads pages pairs phrases pieces planning planted"
         " precisions processes quality recompute risk scaling sentences serving start terms time_to_quality"
         " training_speed translation_speed tuning update_profile"
     )

@@ -64,3 +64,19 @@ def test_damage_is_mended(name: str, text: str, mended: str) -> None:
 def test_a_wrong_decoding_is_undone(text: str) -> None:
     pytest.importorskip("ftfy")
     assert BY_NAME["mojibake"](text.encode().decode("latin-1")) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Haus\u00adtür", "Haustür"),
+        ("Vor\u00ad und Nachteile", "Vor- und Nachteile"),
+        ("Nord\u00adSüd", "Nord-Süd"),
+        ("UNO\u00adBericht", "UNO-Bericht"),
+        ("HAUS\u00adTÜR", "HAUSTÜR"),
+        ("\u00adam Anfang\u00ad", "am Anfang"),
+    ],
+)
+def test_a_soft_hyphen_may_stand_for_a_hyphen(text: str, expected: str) -> None:
+    (repair,) = (one for one in REPAIRS if one.name == "soft-hyphens")
+    assert repair.function(text) == expected

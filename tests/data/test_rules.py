@@ -148,3 +148,25 @@ def test_a_library_that_is_missing_is_an_error_only_by_name(monkeypatch) -> None
 def test_rules_go_to_other_processes() -> None:
     rules = Rules.of({}, EN_DE, "a.tsv")
     assert pickle.loads(pickle.dumps(rules)) == rules  # noqa: S301
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "ScriptForge 库提供的服务",
+        "为 LibreOffice 7.4 安装帮助文件",
+        "汤姆不想让 Mary 走",
+        "马鲁基多尔 (Maroochydore) 随后",
+    ],
+)
+def test_names_in_latin_letters_are_at_home_in_chinese(target: str) -> None:
+    rules = Rules.of({}, ("en", "zh"))
+    assert dropped(rules, ("The services that the ScriptForge library has", target)) == []
+    english = "The services that the library of this program has for you"
+    assert "script" in dropped(rules, (english, english + " all"))
+
+
+def test_empty_pairs_end_documents_and_stay() -> None:
+    rules = Rules.of({}, ("en", "de"))
+    assert dropped(rules, ("", " ")) == []
+    assert dropped(rules, ("A dog.", "")) == ["empty"]

@@ -29,9 +29,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         # utf-8-sig: some editors begin a file with a byte order mark, which TOML does not allow.
         return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise ConfigError(
-            f"{path}: {error.strerror or error}", hint="check the path of the recipe"
-        ) from error
+        raise ConfigError(f"{path}: {error.strerror or error}", hint="check the path") from error
     # ValueError also for bytes that are not UTF-8, and numbers too long to read; RecursionError for many
     # brackets in one another.
     except (ValueError, RecursionError) as error:

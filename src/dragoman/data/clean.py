@@ -71,11 +71,12 @@ def cleaned(chunk: RuledLines, kind: str) -> Cleaned:
     rows, report, counts = [], [], Counter[str]()
     for place, line in enumerate(chunk.lines):
         source, target, repairs, filters = chunk.rules.judge(line.source, line.target)
-        if place in chunk.low and not filters:
+        if place in chunk.low and not filters and source + target:
             filters = [chunk.low[place]]
         counts["pairs"] += 1
         if not filters:
-            rows.append(row_of(line._replace(source=source, target=target), kind))
+            context = chunk.rules.repaired(line.context, [])
+            rows.append(row_of(line._replace(source=source, target=target, context=context), kind))
         if not repairs and not filters:
             continue
         counts.update(f"repair {name}" for name in repairs)

@@ -30,7 +30,6 @@ _QUOTED = ("'\"“„«‘‹「(", "'\"”“»’›」)")
 _COMPOSED = re.compile("[^\uf900-\ufaff\U0002f800-\U0002fa1f]+")
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
 _BREAKS = re.compile("[\t-\r\x85\u2028\u2029]+")
-_SPACES = re.compile("  +")
 _QUOTES = str.maketrans("“”„‟‘’‚‛", "\"\"\"\"''''")
 
 
@@ -95,8 +94,20 @@ def _meant(found: re.Match[str]) -> str:
     return bytes([code]).decode("cp1252", "ignore") if 0x80 <= code < 0xA0 else ""
 
 
+_SOFT_HYPHEN = re.compile("\u00ad+")
+_SPACES = re.compile("  +")
+
+
 def _soft_hyphens(text: str) -> str:
-    return text.replace("\u00ad", "")
+    return _SOFT_HYPHEN.sub(_hyphen_or_none, text) if "\u00ad" in text else text
+
+
+def _hyphen_or_none(found: re.Match[str]) -> str:
+    """Some programs write it in place of a hyphen: before a space ("Außen- und"), or before a name."""
+    text, start, end = found.string, found.start(), found.end()
+    before, after, then = text[start - 1 : start], text[end : end + 1], text[end + 1 : end + 2]
+    name = after.isupper() and (before.islower() or then.islower())
+    return "-" if before.isalnum() and (after.isspace() or name) else ""
 
 
 def _spaces(text: str) -> str:

@@ -91,6 +91,8 @@ _SCRIPTS = {  # the languages of scripts, by the first words of the names of the
     "TELUGU": "te",
     "KHMER": "km",
 }
+_DENSE = {"CJK", "THAI", "KHMER"}
+_LATIN_WORD = re.compile(r"[A-Za-z]+")
 _BEYOND_LATIN = "\u0370"
 _FEW = 10  # letters of a text that may be a name in another script, or characters of one that is a number
 
@@ -101,7 +103,7 @@ def _sizes(text: str) -> float:
 
 
 def _empty(pair: MeasuredPair) -> float:
-    return any(map(is_blank, pair[:2]))
+    return is_blank(pair.source) != is_blank(pair.target)  # empty pairs end documents
 
 
 def _long(pair: MeasuredPair) -> float:
@@ -143,8 +145,11 @@ def _foreign(text: str, language: str | None) -> float:
     scripts = [one for one, codes in _SCRIPTS.items() if language and base(language) in codes.split()]
     if not scripts or ("LATIN" in scripts and max(text, default="") < _BEYOND_LATIN):
         return 0.0
-    letters = _LETTER.findall(text)
-    return sum(_script_of(c) not in scripts for c in letters) / len(letters) if len(letters) >= _FEW else 0.0
+    if len(letters := _LETTER.findall(text)) < _FEW:
+        return 0.0
+    if _DENSE.intersection(scripts):  # a character is a word, or most of one; so is a name in Latin letters
+        letters = _LETTER.findall(_LATIN_WORD.sub("x", text))
+    return sum(_script_of(c) not in scripts for c in letters) / len(letters)
 
 
 @lru_cache(20_000)
@@ -201,7 +206,7 @@ def _share_of_boilerplate(text: str) -> float:
 
 
 FILTERS = (  # in their order; of functions that other processes find by their names
-    Filter("empty", "1 if a side is empty.", _empty, 0),
+    Filter("empty", "1 if only one side is empty.", _empty, 0),
     Filter("encoding", "Characters that were decoded wrongly, and that no repair mends.", _encoding, 0),
     Filter("long", "Words of the longer side, or a tenth of its characters.", _long, 250),
     Filter("short", "Characters of the shorter side, negative: -3 drops those of one and two.", _short, None),
@@ -251,11 +256,8 @@ class Rules:
     def judge(self, source: str, target: str) -> Verdict:
         """Repair both sides, and measure what comes out."""
         done: list[str] = []
-        for one in self.repairs:
-            before = source, target
-            source, target = one.function(source), one.function(target)
-            if before != (source, target):
-                done.append(one.name)
+        source, target = self.repaired(source, done), self.repaired(target, done)
+        done = [one.name for one in self.repairs if one.name in done]
         pair = MeasuredPair(source, target, self.languages)
         found = [
             (one.name, float(measure))
@@ -263,6 +265,13 @@ class Rules:
             if one.limit is not None and (measure := one.measure(pair)) > one.limit
         ]
         return Verdict(source, target, done, found)
+
+    def repaired(self, text: str, done: list[str]) -> str:
+        """Repair a text. Adds the names of the repairs that change it to `done`."""
+        for one in self.repairs:
+            before, text = text, one.function(text)
+            done += [one.name] if text != before else []
+        return text
 
     def without(self, names: Container[str]) -> Rules:
         """The rules with these filters and repairs off."""

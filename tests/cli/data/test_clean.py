@@ -58,7 +58,9 @@ def test_every_change_is_a_line_of_the_report(dragoman_, folder) -> None:
         "also": {"truncated": 1},
         "repairs": {"entities": 1, "spaces": 1, "unicode": 1},
     }
-    rows = [*map(json.loads, gzip.decompress(Path("clean.en-de.report.jsonl.gz").read_bytes()).splitlines())]
+    rows = [
+        *map(json.loads, gzip.decompress(Path("clean.en-de.tsv.report.jsonl.gz").read_bytes()).splitlines())
+    ]
     assert [(row["file"], row["line"]) for row in rows] == [("web.en-de.tsv", n) for n in sorted(DIRTY)]
     assert [row["what"] for row in rows] == ["dropped", "dropped", "repaired", "dropped", "repaired"]
     assert [tuple(row["before"]) for row in rows] == [DIRTY[n] for n in sorted(DIRTY)]

@@ -38,7 +38,7 @@ def clean_text(
         Path | None,
         Flag(
             "Write a line (JSON) for each pair that is repaired or dropped to this file, .jsonl or "
-            ".jsonl.gz. [default: by the name of the output, such as clean.en-de.report.jsonl.gz]",
+            ".jsonl.gz. [default: by the name of the output, such as clean.en-de.tsv.report.jsonl.gz]",
             metavar="FILE",
         ),
     ] = None,
@@ -93,13 +93,15 @@ def clean_text(
     if regular:
         check_kind(output)
     table = {} if rules is None else read_rules(rules)
-    report = report or _beside(output, regular)
+    if report is None and not regular:
+        raise ConfigError(f"{output}: a report to which file?", hint="name one with --report")
+    report = report or output.with_name(f"{output.name}.report.jsonl.gz")
     if not report.name.endswith((".jsonl", ".jsonl.gz")):
         raise ConfigError(
             f"{report}: the report is JSON Lines", hint="name it report.jsonl or report.jsonl.gz"
         )
     scorer = scoring.scorer(loading, decoding) if models else None
-    languages = reading.languages
+    languages = reading.source_language, reading.target_language
     if scorer is not None:
         languages = scorer.forward.source_language, decoding.to or scorer.forward.target_language
     corpus = open_parallel(text, languages=languages)
@@ -166,12 +168,6 @@ def clean_text(
         f"{(number - skipped) / max(used, 0.01):,.0f} pairs/s on one core, {used:.3g} core-seconds",
         quiet=quiet,
     )
-
-
-def _beside(output: Path, regular: bool) -> Path:
-    if not regular:
-        raise ConfigError(f"{output}: a report to which file?", hint="name one with --report")
-    return output.with_suffix(".report.jsonl.gz")
 
 
 def _check_apart(outputs: list[Path | None], inputs: list[str | Path | None]) -> None:

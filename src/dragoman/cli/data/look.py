@@ -45,7 +45,8 @@ def look(
     from dragoman.data.rules import read_rules
 
     limits = {} if rules is None else read_rules(rules)
-    corpora = [_opened(names, reading.languages) for names in (text, against or ()) if names]
+    codes = reading.source_language, reading.target_language
+    corpora = [_opened(names, codes) for names in (text, against or ()) if names]
     read = [*text, *(against or ()), *(file for corpus, _ in corpora for file in corpus.files)]
     keep_apart(output, [*read, rules, terms])
     if output is not None:
@@ -86,13 +87,9 @@ def _opened(names: Sequence[str], languages: tuple[str | None, str | None]) -> t
 def _lines(table: Table) -> Iterator[str]:
     """A short report."""
     yield f"{table['text']}: {count(table['pairs'], 'pair' if len(table['sides']) > 1 else 'line')}"
+    many = table["pairs"]
     sums = [
-        [
-            name,
-            "" if "/" in name else f"{one['sum']:,.0f}",
-            f"{one['sum'] / table['pairs']:,.3g}",
-            f"{one['max']:,.4g}",
-        ]
+        [name, "" if "/" in name else f"{one['sum']:,.0f}", f"{one['sum'] / many:,.3g}", f"{one['max']:,.4g}"]
         for name, one in table["lengths"].items()
     ]
     yield from aligned([["", "all", "average", "largest"], *sums], right=(1, 2, 3))

@@ -83,7 +83,7 @@ def pairs_from_documents(
 
     if output is not None and output.suffix not in _KINDS:
         raise ConfigError(f"{output}: not {listing(_KINDS)}", hint="choose one of these suffixes")
-    if output is not None and page is not None and output.absolute() == page.absolute():
+    if output is not None and page is not None and output.resolve() == page.resolve():
         raise ConfigError("-o and --page are the same file", hint="choose another file for the page")
     known_format = format if format in (None, bilingual.LINES) else format_named(format)
     languages = bilingual.languages_of_names((source, target), (source_language, target_language))
@@ -118,7 +118,7 @@ def pairs_from_documents(
                 one and one(side.sentences) for one, side in zip(models, (ours, theirs), strict=True)
             )
             beads = align_sentences(ours, theirs, known=known, translated=translated, back=back)
-            done.append(bilingual.AlignedDocuments(f"{paths[0].name} {paths[1].name}", ours, theirs, beads))
+            done.append(bilingual.AlignedDocuments(" ".join(map(str, paths)), ours, theirs, beads))
     if not done:
         raise DataError(f"{source} and {target}: no document can be read", hint="see the warnings")
     if output is not None or not as_json:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import check_writable
 from dragoman.base.machine import usable_cores
+from dragoman.base.tables import count
 from dragoman.cli.input import keep_apart
 from dragoman.cli.options import Flag, Quiet
 from dragoman.cli.outcome import tell
@@ -32,11 +33,6 @@ class ReadingFlags:
     quiet: Quiet = False
 
     @property
-    def languages(self) -> tuple[str | None, str | None]:
-        """The languages that the user named."""
-        return self.source_language, self.target_language
-
-    @property
     def processes(self) -> int:
         """How many processes to use."""
         return self.workers or usable_cores()
@@ -50,9 +46,9 @@ class ReadingFlags:
 
         if output is not None:
             check_kind(output)
-            if output == report:
+            if report is not None and output.resolve() == report.resolve():
                 raise ConfigError(f"{output}: the output and the report", hint="choose another report")
-        corpus = open_parallel(text, languages=self.languages)
+        corpus = open_parallel(text, languages=(self.source_language, self.target_language))
         for path in filter(None, (output, report)):
             keep_apart(path, [*corpus.files, *text, *test])
             check_writable(path)
@@ -62,5 +58,6 @@ class ReadingFlags:
 
     def tell(self, place: Path | Sequence[str], counts: Mapping[str, int]) -> None:
         """Say how many pairs there are of each kind."""
-        shown = ", ".join(f"{many:,} {what.replace('_', ' ')}" for what, many in counts.items())
+        parts = [f"{many:,} {what.replace('_', ' ')}" for what, many in counts.items() if what != "pairs"]
+        shown = ", ".join([count(counts["pairs"], "pair"), *parts] if "pairs" in counts else parts)
         tell(f"{place if isinstance(place, Path) else ' '.join(place)}: {shown}", quiet=self.quiet)

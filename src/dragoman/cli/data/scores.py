@@ -41,10 +41,7 @@ class Scoring:
 
     score: Annotated[
         list[Path] | None,
-        Flag(
-            "Score the pairs by a model that translates in their direction. Repeat it for an ensemble.",
-            metavar="MODEL",
-        ),
+        Flag("Score pairs by a model of their direction; repeat it for an ensemble.", metavar="MODEL"),
     ] = None
     by: Annotated[
         Literal["dual", "round-trip"],
@@ -56,9 +53,7 @@ class Scoring:
     reverse: Annotated[Path | None, Flag("For dual: a model that translates back.", metavar="MODEL")] = None
     keep: Annotated[
         float | None,
-        Flag(
-            "Keep this share of the scored pairs: 0.8 is the best 80 %.", metavar="SHARE", above=0, at_most=1
-        ),
+        Flag("Keep this share of the scored pairs, the best.", metavar="SHARE", above=0, at_most=1),
     ] = None
     least: Annotated[
         float | None,

@@ -539,8 +539,8 @@ def test_another_base_or_option_is_another_run(bare: Path, tmp_path: Path) -> No
 
     with pytest.raises(ConfigError, match=r"tuning.base: "):
         tune(tmp_path / "other", tmp_path / "mine")
-    with pytest.raises(ConfigError, match=r"tuning.alike: 1.0 -> 0.5"):
-        tune(bare, tmp_path / "mine", "tuning.alike=0.5")
+    with pytest.raises(ConfigError, match=r"tuning.alike: 1.0 -> 0.9"):
+        tune(bare, tmp_path / "mine", "tuning.alike=0.9")
     with pytest.raises((ConfigError, DataError), match="training text|other options"):
         tune(bare, tmp_path / "mine", data=MEMORY[1:])
     with pytest.raises(ConfigError, match="holds a trained model"):
