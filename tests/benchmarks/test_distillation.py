@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tests.bench.test_scripts import SCRIPTS, load
+from tests.benchmarks.test_scripts import SCRIPTS, load
 
 from dragoman.base.errors import ConfigError
 from dragoman.text import toy

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tests.bench.test_scripts import SCRIPTS, load
+from tests.benchmarks.test_scripts import SCRIPTS, load
 
 from dragoman.base.errors import ConfigError
 from dragoman.training.runs.recipe import resolve
