@@ -811,7 +811,7 @@ def test_positions_in_every_format(dragoman_, tmp_path):
         (["train", "PAIR", "-o", "OUT", "--preset", "huge"], 2, "no preset 'huge'", "tiny, small"),
         (["train", "PAIR", "-o", "OUT", "model.head=2"], 2, "unknown option 'model.head'", "model.heads?"),
         (["train", "PAIR", "-o", "OUT", "model.heads=x"], 2, "model.heads", "a whole number"),
-        (["train", "PAIR", "-o", "OUT", "--recipe", "no.toml"], 2, "no.toml: No such file", "recipe"),
+        (["train", "PAIR", "-o", "OUT", "--recipe", "no.toml"], 2, "no.toml: No such file", "check the path"),
         (["train", "PAIR", "-q", "-o", "TEXT/train.en/x"], 1, "cannot be written", "another path"),
         (["evaluate", "MODEL"], 2, "no text to evaluate on", "--recipe"),
         (["evaluate", "MODEL", "TEXT/test.en", "TEXT/train.de"], 3, "train.de", "line n"),
