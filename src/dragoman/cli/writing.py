@@ -306,5 +306,5 @@ def check_pairs_languages(output: Path, source: str, target: str) -> None:
         raise ConfigError(
             f"{output}: from {named[0]} to {named[1]} by its name, but its pairs are from {source} to "
             f"{target}",
-            hint=f"name it {stem}.{source}-{target}.tsv, or use a model of the other direction",
+            hint=f"name it {stem}.{source}-{target}.tsv, or use the other direction",
         )

@@ -59,6 +59,8 @@ def look(
             raise ConfigError(f"{corpus.name}: terms of which languages?", hint=hint)
         parts, missing = rules_of(corpus, limits, languages)
         ask = Questions(languages, sides, terms, next(iter(parts.values())))
+        if any(one != ask.rules for one in parts.values()):
+            warn(f"{corpus.name}: its files have different rules; those of the first are shown")
         with shown_rate(lambda number: None, "looking at the text", shown=not reading.quiet) as done:
             looks.append(look_at(corpus, ask, reading.processes, done))
     for name in missing:
