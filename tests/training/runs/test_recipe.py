@@ -124,7 +124,7 @@ TAGGED = 'data.corpora=[{name="a", train=["a.tsv"]}, {name="b", train=["b.tsv"],
         ({"overrides": ["modl.heads=2"]}, "unknown option 'modl'", "did you mean model?"),
         ({"overrides": ["heads=2"]}, "unknown option 'heads'", "model.heads"),
         ({"overrides": ["training.warmup=0"]}, "training.warmup = 0", "at least 1"),
-        ({"recipe": Path("nowhere.toml")}, "nowhere.toml", "recipe"),
+        ({"recipe": Path("nowhere.toml")}, "nowhere.toml", "path"),
         (
             {"overrides": ["data.terms=0.3", "tokenizer.kind=words"]},
             "data.terms needs marks",
