@@ -192,3 +192,19 @@ def test_what_does_not_fit_is_refused(dragoman_, folder, words, message) -> None
     assert ended.code in (2, 3)
     assert message in ended.err
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_contexts_are_repaired_and_empty_pairs_stay(dragoman_, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"source": "House &amp; garden", "target": "Haus &amp; Garten", "context": "Left &amp; right"},
+        {"source": "", "target": ""},
+        {"source": "A dog sleeps.", "target": ""},
+    ]
+    Path("in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ended = dragoman_("data", "clean", "in.jsonl", "-o", "out.jsonl", "--workers", "1", "-q")
+    assert ended.code == 0
+    assert [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()] == [
+        {"source": "House & garden", "target": "Haus & Garten", "context": "Left & right"},
+        {"source": "", "target": ""},
+    ]

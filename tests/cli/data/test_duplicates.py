@@ -146,3 +146,18 @@ def test_what_does_not_fit_is_refused(dragoman_, words, message):
     assert message in ended.err
     assert read("t.tsv") == PAIRS[:3]
     assert read("all.en-de.tsv") == TEXT
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("dedupe", "all.en-de.tsv"), ("leak", "all.en-de.tsv", "--test", "all.en-de.tsv")],
+    ids=["dedupe", "leak"],
+)
+def test_a_report_that_is_a_link_to_the_output_is_refused(dragoman_, folder, words):
+    write("out.tsv", [("A dog.", "Ein Hund.")])
+    Path("link.jsonl").symlink_to("out.tsv")
+    before = Path("out.tsv").read_bytes()
+    ended = dragoman_("data", *words, "-o", "out.tsv", "--report", "link.jsonl", *ALONE)
+    assert ended.code == 2
+    assert "the output and the report" in ended.err
+    assert Path("out.tsv").read_bytes() == before
