@@ -60,6 +60,13 @@ def test_distributions_need_tokens_that_stay(option: str) -> None:
         resolve(overrides=[*teachers, "teacher.words=0.5"])
 
 
+def test_weights_to_start_from_are_enough() -> None:
+    options = TeacherConfig(models=ONE, outputs="none", start=True)
+
+    assert options.needs_vocabulary == "teacher.start"
+    assert not TeacherConfig(models=ONE).needs_vocabulary
+
+
 def test_weights() -> None:
     both = TeacherConfig(models=ONE, outputs_weight=2.0, reference_weight=0.5)
     assert both.weights({"reference": 1.0}) == {"reference": 0.5, "reference.outputs": 2.0}

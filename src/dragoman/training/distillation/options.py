@@ -92,6 +92,14 @@ class TeacherConfig(Options, section="teacher"):
         Option("Divides the teachers' logits for `words`; above 1 evens out the distribution.", above=0),
     ] = 1.0
 
+    start: Annotated[
+        bool,
+        Option(
+            "Start from the weights of the first teacher, where the student has one of the same name and "
+            "shape. It then has the vocabulary of the teachers."
+        ),
+    ] = False
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.models:
@@ -106,10 +114,10 @@ class TeacherConfig(Options, section="teacher"):
                 f"teacher.digests: {len(self.digests)} for {len(self.models)} teachers",
                 hint="leave teacher.digests out; the run notes them",
             )
-        if self.outputs == "none" and not self.words:
+        if self.outputs == "none" and not self.needs_vocabulary:
             raise ConfigError(
                 'teacher.outputs = "none" and teacher.words = 0 learn nothing from the teachers',
-                hint="set teacher.words=0.5, or another kind of outputs",
+                hint="set teacher.words=0.5 or teacher.start=true, or another kind of outputs",
             )
         if self.outputs == "none" and not self.reference_weight:
             raise ConfigError(
@@ -143,6 +151,11 @@ class TeacherConfig(Options, section="teacher"):
                     f"teacher.{option.name} = {json.dumps(value)}, but {reason}: it would change nothing",
                     hint=f"leave teacher.{option.name} out",
                 )
+
+    @property
+    def needs_vocabulary(self) -> str:
+        """The option that needs the vocabulary of the teachers; empty without."""
+        return f"teacher.words = {self.words:g}" if self.words else "teacher.start" if self.start else ""
 
     @property
     def searched(self) -> int:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
-from dragoman.base.errors import DataError, DragomanError, ModelError
+from dragoman.base.errors import ConfigError, DataError, DragomanError, ModelError
 from dragoman.base.tables import count, listing
 from dragoman.evaluation.risk.calibrate import calibrate_folder
 from dragoman.models import loops as native
@@ -27,6 +28,7 @@ from dragoman.training.step.precision import send_to_onednn
 from dragoman.training.trainer import Trainer
 from dragoman.training.validation import Scored
 from dragoman.translation.folder.config import RISK, write_config
+from dragoman.translation.translator import Translator
 
 
 def fit(prepared: Prepared, *, observer: Observer, stop: Stop) -> None:
@@ -209,12 +211,28 @@ def initial_model(prepared: Prepared, say: Callable[[str], None]) -> tuple[AnySe
     base = None if prepared.base is None else prepared.base.load()
     if base is not None:
         _start_from(base, model, prepared, say)
+    if prepared.teacher is not None:
+        _start_from_teacher(prepared.teacher, model, say)
     if recipe.training.zero_start and base is None:
         with torch.no_grad():
             model.target_embedding.weight[config.start_id] = 0.0
     if recipe.training.close_unseen:
         close(model.logits, torch.from_numpy(~prepared.training.in_targets(config.target_vocab)))
     return model, base
+
+
+def _start_from_teacher(teacher: str, model: AnySeq2Seq, say: Callable[[str], None]) -> None:
+    """Give the model those weights of the teacher that have the names and shapes of its own."""
+    own = weights_of(model)
+    weights = weights_of(Translator.load(teacher, download=True).bundle.model)
+    same = {name: weights[name] for name in own if name in weights and weights[name].shape == own[name].shape}
+    if not same:
+        raise ConfigError(
+            f"teacher.start: {teacher} has no weight of the name and shape of one of the student's",
+            hint="choose a student of the teacher's width, or leave teacher.start out",
+        )
+    put_weights(model, own | same, teacher)
+    say(f"started from {count(sum(map(Tensor.numel, same.values())), 'parameter')} of {teacher}")
 
 
 def _start_from(base: Bundle, model: AnySeq2Seq, prepared: Prepared, say: Callable[[str], None]) -> None:

@@ -48,6 +48,7 @@ class Prepared:
     validation_pairs: Mapping[Direction, Pairs]  # sources and references, to translate and score
     directions: tuple[Direction, ...] = ()  # of a model of several
     base: Base | None = None  # the model to tune
+    teacher: str | None = None  # the model whose weights a student starts from
     general: TrainingText | None = None  # in tuning, general text to measure with
     general_pairs: Pairs = ()
     leaked: str = ""  # how much of the validation text is also training text
@@ -96,6 +97,9 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
             say(f"warning: {line}, and they choose the weights; take these pairs out of one of the texts")
         return {
             "leaked": leaked,
+            "teacher": texts.teachers.members[0].place
+            if texts.teachers and texts.recipe.teacher.start
+            else None,
             "recipe": to_table(texts.recipe),
             "begun": begun,
             "validation_pairs": [[*direction, pairs] for direction, pairs in texts.validation_pairs.items()],
@@ -146,6 +150,7 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
         validation_pairs=validation_pairs,
         directions=_all_directions(request.base, recipe),
         base=request.base,
+        teacher=done["teacher"],
         general=None if general_pairs is None else tokens("general"),
         general_pairs=general_pairs or (),
         leaked=done["leaked"],

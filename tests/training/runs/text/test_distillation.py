@@ -84,6 +84,27 @@ def test_a_student_learns_from_the_text_and_the_translations(teacher: Path, tmp_
     assert "180 pairs" in card or "| training | 180 |" in card
 
 
+def test_a_student_starts_from_the_weights_of_its_teacher(teacher: Path, tmp_path: Path) -> None:
+    """Embeddings, encoder, and all of the decoder but self-attention. At a rate of almost 0 it stays there."""
+    heard = distilled(
+        teacher, output=tmp_path / "x",
+        options=["model.architecture=ssru", "model.d_model=32", "teacher.outputs=none", "teacher.start=true",
+                 "training.learning_rate=1e-9"],
+    )  # fmt: skip
+
+    taught, own = read_weights(teacher / "model.safetensors"), read_weights(tmp_path / "x/model.safetensors")
+    same = {name for name in own.keys() & taught.keys() if own[name].allclose(taught[name], atol=1e-6)}
+    assert own.keys() - same == {f"decoder.0.attention.{one}" for one in
+                                 ("candidate.weight", "forget.weight", "forget.bias")}  # fmt: skip
+    shared = sum(own[name].numel() for name in same)
+    assert f"started from {shared:,} parameters of {teacher}" in heard.messages
+
+
+def test_a_student_of_another_width_cannot_start_from_its_teacher(teacher: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"teacher.start: .* has no weight of the name and shape"):
+        distilled(teacher, output=tmp_path / "x", options=["teacher.start=true", "model.d_ff=64"])
+
+
 @pytest.mark.thorough
 def test_the_reference_may_be_left_out(teacher: Path, tmp_path: Path) -> None:
     distilled(teacher, output=tmp_path / "x", options=["teacher.reference_weight=0"])

@@ -111,13 +111,13 @@ class Teachers:
                 )
 
     def taught(self, recipe: Recipe, own: Mapping[str, Any]) -> Recipe:
-        """Return the recipe with their digests and, for `teacher.words`, their vocabulary.
+        """Return the recipe with their digests and, if the student needs it, their vocabulary.
 
         `own` are the options of the user. Raises ConfigError if the vocabulary contradicts them.
         """
         options = replace(recipe.teacher, digests=self.digests)
         recipe = replace(recipe, teacher=options)
-        if not options.words:
+        if not options.needs_vocabulary:
             return recipe
         has, wanted = to_table(self.tokenizer.config), own.get("tokenizer")
         for name, value in (wanted if isinstance(wanted, Mapping) else {}).items():
@@ -125,8 +125,8 @@ class Teachers:
             if value != has.get(name) and not none:
                 raise ConfigError(
                     f"tokenizer.{name} = {value!r}, but the teachers have {has.get(name)!r}, and "
-                    f"teacher.words = {options.words:g} needs their vocabulary",
-                    hint=f"leave tokenizer.{name} out, or set teacher.words=0",
+                    f"{options.needs_vocabulary} needs their vocabulary",
+                    hint=f"leave tokenizer.{name} out, or the options teacher.words and teacher.start",
                 )
         return replace(recipe, tokenizer=self.tokenizer.config)
 

@@ -41,7 +41,7 @@ def tokenise_texts(
     ConfigError for options that do not fit the tokenizer.
     """
     recipe, checkpoints = texts.recipe, folder.checkpoints
-    if texts.teachers is not None and recipe.teacher.words:
+    if texts.teachers is not None and recipe.teacher.needs_vocabulary:
         given = texts.teachers.tokenizer
     if begun:
         if _same_text(texts, folder):
