@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.base.errors import ConfigError
 from dragoman.data import rules as module
-from dragoman.data.rules import FILTERS, Rules, default_rules, missing_libraries, read_rules
+from dragoman.data.rules import FILTERS, Rules, default_rules, idle_sections, missing_libraries, read_rules
 
 EN_DE = ("en", "de")
 FAST: dict[str, object] = {"filters": {"language": False}}  # its model is slow to load
@@ -101,6 +101,10 @@ def test_languages_and_files_have_rules_of_their_own(tmp_path: Path) -> None:
     assert ratio(EN_DE) == 5
     assert ratio(EN_DE, "in/news.tsv") == 5
     assert ratio(EN_DE, "in/web-1.tsv") == 2
+    assert idle_sections(table, EN_DE, ["in/web-1.tsv"]) == ['languages."fr"']
+    assert idle_sections(table, ("en", "ja"), ["news.tsv"]) == [
+        'languages."deu"', 'languages."fr"', 'corpora."web*"'
+    ]  # fmt: skip
     assert "quotes" in [one.name for one in Rules.of(table, EN_DE, "web.tsv").repairs]
     assert "quotes" not in [one.name for one in Rules.of(table, EN_DE).repairs]
 

@@ -8,7 +8,13 @@ import pytest
 
 from dragoman.base.errors import ConfigError
 from dragoman.text import detection
-from dragoman.text.detection import clearly_other, language_probabilities, likeliest
+from dragoman.text.detection import (
+    clearly_other,
+    is_known,
+    language_probabilities,
+    likeliest,
+    probable_language,
+)
 
 GERMAN = "Der alte Mann sitzt am Fenster und liest eine Zeitung."
 ENGLISH = "The old man is sitting at the window and reads a newspaper."
@@ -31,6 +37,20 @@ def test_a_text_in_another_language_is_seen() -> None:
 
 def test_probabilities_sum_to_one() -> None:
     assert sum(language_probabilities(ENGLISH).values()) == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("text", [GERMAN, ENGLISH, CHINESE, "Die Frau liest.", "我想喝茶", "1, 2, 3"])
+def test_the_most_probable_language(text: str) -> None:
+    """The same as from all probabilities, among which dialects of Chinese are added up."""
+    found = language_probabilities(text)
+    best = max(found, key=lambda code: found[code])
+
+    assert probable_language(text) == (best, pytest.approx(found[best], abs=1e-6))
+
+
+def test_known_languages() -> None:
+    assert is_known("de-AT")
+    assert not is_known("tlh")
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:

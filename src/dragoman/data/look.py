@@ -30,7 +30,7 @@ from dragoman.text.clean import clean
 from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.duplicates import SeenRows
 from dragoman.text.corpora.lines import Line
-from dragoman.text.detection import language_probabilities
+from dragoman.text.detection import probable_language
 from dragoman.text.scripts import UNSPACED, is_unspaced
 from dragoman.training.data.chunk import digests_of
 from dragoman.translation.terms.terms import TermList, places_of
@@ -144,8 +144,7 @@ def _language(text: str) -> str:
     """The language of a text; "" if it has too few letters. Raises ConfigError without py3langid."""
     if sum(map(str.isalpha, text)) < _LETTERS:
         return ""
-    found = language_probabilities(text)
-    return max(found, key=lambda code: found[code])
+    return probable_language(text)[0]
 
 
 class _Histogram:

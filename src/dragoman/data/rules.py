@@ -298,13 +298,20 @@ def missing_libraries(table: Mapping[str, Any]) -> list[str]:
 
 
 _NEEDS = {"mojibake": "ftfy", "language": "py3langid"}
-_KINDS = ("filters", "repairs")
+_KINDS, _OF_SOME = ("filters", "repairs"), ("languages", "corpora")
 
 
 def _sections(table: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield table
-    for kind in ("languages", "corpora"):
+    for kind in _OF_SOME:
         yield from table.get(kind, {}).values()
+
+
+def idle_sections(table: Mapping[str, Any], languages: Languages, names: Sequence[str]) -> list[str]:
+    """The sections of a table that apply to no text in these languages or file with one of these names."""
+    used = [id(part) for part in _parts(table, languages, names)]
+    several = [(kind, name, part) for kind in _OF_SOME for name, part in table.get(kind, {}).items()]
+    return [f"{kind}.{show(name)}" for kind, name, part in several if id(part) not in used]
 
 
 def _parts(
@@ -341,9 +348,9 @@ def read_rules(path: Path) -> Table:
                     hint = "write a number, or true or false" if kind == "filters" else "write true or false"
                     raise ConfigError(f"{path}: {key}.{name} = {show(value)} cannot be used", hint=hint)
 
-    table = section("", read_toml(path), (*_KINDS, "languages", "corpora"))
+    table = section("", read_toml(path), (*_KINDS, *_OF_SOME))
     check("", table)
-    for kind in ("languages", "corpora"):
+    for kind in _OF_SOME:
         for name, part in section(kind, table.get(kind, {})).items():
             check(f"{kind}.{name}.", section(f"{kind}.{name}", part, _KINDS))
     return table

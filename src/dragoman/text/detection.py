@@ -19,6 +19,7 @@ _SPOKEN = {"yue": "zh", "wuu": "zh"}  # what the detector takes short Chinese te
 
 class _Identifier(Protocol):
     def rank(self, text: str) -> list[tuple[str, float]]: ...
+    def classify(self, text: str) -> tuple[str, float]: ...
 
 
 def language_probabilities(text: str) -> dict[str, float]:
@@ -28,9 +29,17 @@ def language_probabilities(text: str) -> dict[str, float]:
     """
     found: dict[str, float] = {}
     for code, value in _identifier().rank(text[:_LONGEST]):
-        code = _SPOKEN.get(code, canonical(code))
-        found[code] = found.get(code, 0.0) + value
+        found[_ours(code)] = found.get(_ours(code), 0.0) + value
     return found
+
+
+def probable_language(text: str) -> tuple[str, float]:
+    """The likeliest of `language_probabilities` and its probability, faster. Raises ConfigError as above."""
+    code, probability = _identifier().classify(text[:_LONGEST])
+    if code not in _SPOKEN and code not in _SPOKEN.values():
+        return _ours(code), probability
+    found = language_probabilities(text)  # the sum of several
+    return max(found.items(), key=lambda one: one[1])
 
 
 def likeliest(text: str, among: Iterable[str]) -> str:
@@ -50,12 +59,22 @@ def clearly_other(text: str, expected: str) -> str | None:
     if sum(character.isalpha() for character in text) < _ENOUGH:
         return None
     try:
-        found = language_probabilities(text)
+        best, probability = probable_language(text)
     except ConfigError:
         return None
-    best = max(found, key=lambda code: found[code])
-    known = any(same(code, expected) for code in found)
-    return best if known and found[best] >= _CLEAR and not same(best, expected) else None
+    return best if probability >= _CLEAR and not same(best, expected) and is_known(expected) else None
+
+
+@cache
+def is_known(language: str) -> bool:
+    """Whether the detector knows a language. Raises ConfigError as above."""
+    return any(same(code, language) for code in language_probabilities(""))
+
+
+@cache
+def _ours(code: str) -> str:
+    """The code that we write for one of the detector's."""
+    return _SPOKEN.get(code, canonical(code))
 
 
 def _identifier() -> _Identifier:

@@ -159,6 +159,15 @@ def test_damage_in_the_middle_is_named_and_nothing_is_written(dragoman_, folder)
     assert {path.name for path in folder.iterdir()} == before
 
 
+def test_sections_and_languages_without_effect_are_told(dragoman_, folder) -> None:
+    Path("rules.toml").write_text('[corpora."books*".filters]\nlong = 9\n[repairs]\nmojibake = false\n')
+
+    ended = dragoman_(*COMMAND, "-o", "clean.tsv", "--source-language", "tlh")
+
+    assert 'rules.toml: no text is of [corpora."books*"]' in ended.err
+    assert "no filter checks the language tlh: py3langid does not know it" in ended.err
+
+
 def test_the_default_rules(dragoman_) -> None:
     ended = dragoman_("data", "clean", "--show-rules")
 

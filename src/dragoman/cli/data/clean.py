@@ -82,8 +82,10 @@ def clean_text(
         )
     from dragoman.data.clean import clean_page, cleaned, report_bytes, ruled_chunks, rules_of, summary
     from dragoman.data.passes import mapped
+    from dragoman.data.rules import idle_sections
     from dragoman.data.writing import check_kind
     from dragoman.documents.context.catalogues import open_parallel
+    from dragoman.text.detection import is_known
 
     quiet = reading.quiet
     scoring.check()
@@ -111,10 +113,15 @@ def clean_text(
     if regular and all(languages):
         check_pairs_languages(output, *map(str, languages))
     parts, missing = rules_of(corpus, table, languages)
+    for name in idle_sections(table, languages, [file for one in corpus.shards for file in one.files]):
+        warn(f"{rules}: no text is of [{name}]")
     for name in missing:
         warn(f'without {name}, for want of its library: pip install "dragoman[data]"')
     if missing_code := [side for side, code in zip(("source", "target"), languages, strict=True) if not code]:
         tell(f"the {' and '.join(missing_code)} language is not known: no filter checks it", quiet=quiet)
+    identified = any(one.is_on for each in parts.values() for one in each.filters if one.name == "language")
+    for code in [code for code in languages if identified and code and not is_known(code)]:
+        warn(f"no filter checks the language {code}: py3langid does not know it")
     before = os.times()
 
     def about(**more: object) -> dict[str, str]:

@@ -85,7 +85,7 @@ def test_a_student_learns_from_the_text_and_the_translations(teacher: Path, tmp_
 
 
 def test_a_student_starts_from_the_weights_of_its_teacher(teacher: Path, tmp_path: Path) -> None:
-    """Embeddings, encoder, and all of the decoder but self-attention. At a rate of almost 0 it stays there."""
+    """Embeddings, encoder, and all of the decoder but self-attention. At a rate of almost 0 it stays."""
     heard = distilled(
         teacher, output=tmp_path / "x",
         options=["model.architecture=ssru", "model.d_model=32", "teacher.outputs=none", "teacher.start=true",
