@@ -342,4 +342,21 @@ def _others() -> list[Row]:
     ]
 
 
-ROWS = [*_rows(), *_others()]
+def _aligned() -> list[Row]:
+    """`data pairs` with documents as bad as these."""
+    rows = []
+    for suffix, table in _BAD.items():
+        for name, (content, message) in table.items():
+            row = Row(
+                name=f"data pairs {suffix}: {name}",
+                command=f"data pairs bad.{suffix} ok.md -o out.tsv --source-language en --target-language de",
+                files={f"bad.{suffix}": content, "ok.md": b"# Hund"},
+                code=3,
+                message=message,
+                outside=name == "a bomb" or (suffix, name) == ("xlf", "a billion laughs"),
+            )
+            rows.append(row)
+    return rows
+
+
+ROWS = [*_rows(), *_others(), *_aligned()]
