@@ -121,15 +121,14 @@ def clean_page(title: str, done: Mapping[str, Any], report: Path) -> str:
                     place = f"{row['file']}:{row['line']}"
                     several.append([place, measure, *(_shown(text) for text in (*before, *after))])
     pairs = max(done["pairs"], 1)
-    head = ["", "pairs", "share", "also"]
     parts = [paragraph(f"{done['pairs']:,} pairs: {done['kept']:,} kept, {done['dropped']:,} dropped. ")]
     for kind in ("filters", "repairs"):
         rows = [
             [name, f"{many:,}", f"{100 * many / pairs:.3g} %", f"{done['also'].get(name, 0):,}"]
             for name, many in done[kind].items()
         ]
-        last = 4 if kind == "filters" else 3
-        parts += [heading(kind.capitalize()), table(head[:last], [row[:last] for row in rows])]
+        head = [kind[:-1], "pairs", "share", "also"][: 4 if kind == "filters" else 3]
+        parts += [heading(kind.capitalize()), table(head, [row[: len(head)] for row in rows])]
     for name in (*done["filters"], *done["repairs"]):
         columns = ["where", *(["measure"] if name in done["filters"] else []), "source", "target"]
         columns += [] if name in done["filters"] else ["source, repaired", "target, repaired"]
@@ -137,7 +136,7 @@ def clean_page(title: str, done: Mapping[str, Any], report: Path) -> str:
             [one for number, one in enumerate(row) if number != 1 or name in done["filters"]][: len(columns)]
             for row in examples.get(name, [])
         ]
-        parts += [heading(name), table(columns, rows)] if rows else []
+        parts += [heading(name), table(columns, rows, "text")] if rows else []
     return page(title, *parts)
 
 

@@ -159,6 +159,22 @@ def test_damage_in_the_middle_is_named_and_nothing_is_written(dragoman_, folder)
     assert {path.name for path in folder.iterdir()} == before
 
 
+def test_the_page_is_accessible_and_fits_a_phone(browser, dragoman_, folder) -> None:
+    from axe_playwright_python import sync_playwright as axe
+
+    assert dragoman_(*COMMAND, "-o", "clean.en-de.tsv", "--page", "page.html").code == 0
+    for scheme in ("light", "dark"):
+        size = {"width": 360, "height": 800}
+        page = browser.new_page(color_scheme=scheme, viewport=size, bypass_csp=True)
+        page.set_default_timeout(120_000)
+        page.goto((folder / "page.html").as_uri())
+        found = axe.Axe().run(page).response["violations"]
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        page.close()
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+        assert wide <= 360
+
+
 def test_sections_and_languages_without_effect_are_told(dragoman_, folder) -> None:
     Path("rules.toml").write_text('[corpora."books*".filters]\nlong = 9\n[repairs]\nmojibake = false\n')
 

@@ -34,6 +34,7 @@ svg .curve { fill: none; stroke-width: 2; } svg .predicted { stroke-dasharray: 5
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th, td { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); text-align: right; }
 th:first-child, td:first-child { text-align: left; } th { font-weight: 600; }
+table.text :is(th, td) { text-align: left; vertical-align: top; white-space: normal; min-width: 4rem; }
 """ + "".join(
     f".c{i} {{ stroke: var(--c{i}); }} svg .c{i}.fill {{ fill: var(--c{i}); stroke: none; }}\n"
     for i in range(_COLOURS)
@@ -57,9 +58,9 @@ def page(title: str, *parts: str) -> str:
         '<meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{safe}</title><style>{_STYLE}</style></head>\n<body><h1>{safe}</h1>\n"
+        f"<title>{safe}</title><style>{_STYLE}</style></head>\n<body><main><h1>{safe}</h1>\n"
         + "\n".join(parts)
-        + "\n</body></html>\n"
+        + "\n</main></body></html>\n"
     )
 
 
@@ -73,14 +74,15 @@ def paragraph(text: str) -> str:
     return f"<p>{html.escape(text)}</p>"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose first column names the rows."""
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "numbers") -> str:
+    """A table whose first column names the rows. Those of the kind "text" break lines."""
 
     def row(cells: Sequence[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
     body = "\n".join(row(cells, "td") for cells in rows)
-    return f'<div class="scroll"><table><thead>{row(head, "th")}</thead>\n<tbody>{body}</tbody></table></div>'
+    whole = f'<table class="{kind}"><thead>{row(head, "th")}</thead>\n<tbody>{body}</tbody></table>'
+    return f'<div class="scroll" tabindex="0">{whole}</div>'
 
 
 def line_chart(curves: Sequence[Curve], *, title: str, x: str, y: str, log: bool = False) -> str:
