@@ -92,6 +92,19 @@ def test_the_best_share_is_kept_in_its_order_and_the_rest_reported(dragoman_, fo
     assert not [*folder.glob("*.scores")]
 
 
+def test_a_lexicon_needs_no_model(dragoman_, folder) -> None:
+    """PAIRS are 40 times as frequent as the other pairs: their words explain each other best."""
+    write(folder / "all.en-de.tsv", [*PAIRS * 40, *NOISE])
+    words = ("data", "clean", "all.en-de.tsv", "--by", "lexicon", "--rules", "rules.toml", "--workers", 1)
+    keep = 40 * len(PAIRS) / (40 * len(PAIRS) + len(NOISE))
+
+    assert dragoman_(*words, "--keep", keep, "-o", "best.en-de.tsv").code == 0
+    assert read("best.en-de.tsv") == PAIRS * 40
+    ended = dragoman_(*words, "--keep", keep, "--score", "x", "-o", "best.en-de.tsv")
+    assert (ended.code, "--by lexicon uses no model" in ended.err) == (2, True)
+    assert "which pairs to keep?" in dragoman_(*words, "-o", "best.en-de.tsv").err
+
+
 def test_a_least_score_and_the_file_of_scores(dragoman_, folder, words, models, monkeypatch) -> None:
     scores = by_hand(models)
     limit = sorted(scores)[20] * 1.001

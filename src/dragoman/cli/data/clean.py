@@ -24,6 +24,8 @@ from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
     from dragoman.data.clean import RuledLines
+    from dragoman.data.lexical import LexiconScorer
+    from dragoman.evaluation.dual import PairScorer
 
 
 def clean_text(
@@ -47,28 +49,28 @@ def clean_text(
     ] = None,
     as_json: Json = False,
     reading: ReadingFlags,
-    scoring: Annotated[
-        Scoring, Flags("score", "by", "reverse", "keep", "least", "scores", section="Scores of a model")
-    ],
+    scoring: Annotated[Scoring, Flags("score", "by", "reverse", "keep", "least", "scores", section="Scores")],
     decoding: Annotated[
         Decoding,
         Flags(
             *("to", "batch_tokens"),
-            section="Scores of a model",
+            section="Scores",
             max_source_tokens=Flag("Drop pairs of more than N tokens.", flag="--max-length", default=256),
         ),
     ],
-    loading: Annotated[Loading, Flags("dtype", "average", section="Scores of a model")],
+    loading: Annotated[Loading, Flags("dtype", "average", section="Scores")],
 ) -> None:
     """Repair pairs of text, and drop bad ones, by rules. Clean text stays as it is.
 
     Each pair that is changed or dropped is a line of the report. A command that was stopped resumes. With
     --score, pairs that models find unlikely are dropped, too: the score of dual is
     exp(-(|f - r| + (f + r) / 2)) of the forward and the reverse cross-entropy a token (Junczys-Dowmunt 2018).
+    With --by lexicon, a lexicon of the text itself finds pairs that do not belong together.
 
     \b
       dragoman data clean web.en-de.tsv -o clean.en-de.tsv --page report.html
       dragoman data clean web.en-de.tsv -o best.en-de.tsv --score runs/en-de --reverse runs/de-en --keep 0.8
+      dragoman data clean web.en-de.tsv -o best.en-de.tsv --by lexicon --keep 0.9
       dragoman data clean --show-rules > rules.toml
     """
     from dragoman.data.rules import default_rules, read_rules
@@ -102,9 +104,10 @@ def clean_text(
         raise ConfigError(
             f"{report}: the report is JSON Lines", hint="name it report.jsonl or report.jsonl.gz"
         )
-    scorer = scoring.scorer(loading, decoding) if models else None
+    scorer: PairScorer | LexiconScorer | None = None
     languages = reading.source_language, reading.target_language
-    if scorer is not None:
+    if models:
+        scorer = scoring.model_scorer(loading, decoding)
         languages = scorer.forward.source_language, decoding.to or scorer.forward.target_language
     corpus = open_parallel(text, languages=languages)
     languages = corpus.source_language, corpus.target_language
@@ -112,6 +115,10 @@ def clean_text(
     _check_apart([output, report, page, scoring.scores], inputs)
     if regular and all(languages):
         check_pairs_languages(output, *map(str, languages))
+    if scoring.by == "lexicon":
+        from dragoman.data.lexical import LexiconScorer
+
+        scorer = LexiconScorer(((line.source, line.target) for line in corpus), languages)
     parts, missing = rules_of(corpus, table, languages)
     for name in idle_sections(table, languages, [file for one in corpus.shards for file in one.files]):
         warn(f"{rules}: no text is of [{name}]")

@@ -1,7 +1,7 @@
-"""Scores of pairs by a model, for `dragoman data clean --score`: made once, and kept in a file.
+"""Scores of pairs by a model or a lexicon, for `dragoman data clean`: made once, and kept in a file.
 
     # {"model": ...}                 the inputs they were made from
-    0.4169<TAB>0.75<TAB>0.5          score, forward and reverse cross-entropy
+    0.4169<TAB>0.75<TAB>0.5          score, and what it is made of in both directions
     -<TAB>empty target               a pair without a score, and why
 
 A command that was stopped resumes there, and one with another --keep or --least only writes.
@@ -28,6 +28,7 @@ from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
     from dragoman.data.clean import RuledLines
+    from dragoman.data.lexical import LexiconScorer
     from dragoman.evaluation.dual import PairScore, PairScorer
     from dragoman.text.corpora.corpus import Corpus
 
@@ -44,10 +45,11 @@ class Scoring:
         Flag("Score pairs by a model of their direction; repeat it for an ensemble.", metavar="MODEL"),
     ] = None
     by: Annotated[
-        Literal["dual", "round-trip"],
+        Literal["dual", "round-trip", "lexicon"],
         Flag(
             "dual: cross-entropies of both directions, which needs --reverse. round-trip: chrF of a "
-            "translation of the source with the target."
+            "translation of the source with the target. lexicon: how well the words explain each other, "
+            "without a model."
         ),
     ] = "dual"
     reverse: Annotated[Path | None, Flag("For dual: a model that translates back.", metavar="MODEL")] = None
@@ -66,7 +68,9 @@ class Scoring:
 
     def check(self) -> None:
         """Raise ConfigError for options that contradict each other."""
-        if not self.score:
+        if self.by == "lexicon" and (self.score or self.reverse):
+            raise ConfigError("--by lexicon uses no model", hint="leave out --score and --reverse")
+        if not self.score and self.by != "lexicon":
             for flag in ("reverse", "keep", "least", "scores"):
                 if getattr(self, flag) is not None:
                     raise ConfigError(f"--{flag} without --score", hint="name a model with --score")
@@ -86,7 +90,7 @@ class Scoring:
             )
         check_reverse_folder(self.reverse)
 
-    def scorer(self, loading: Loading, decoding: Decoding) -> PairScorer:
+    def model_scorer(self, loading: Loading, decoding: Decoding) -> PairScorer:
         """Load the models. Raises the errors of loading, and ConfigError if their languages do not fit."""
         from dragoman.evaluation.dual import PairScorer
         from dragoman.text.corpora.filter import FilterConfig
@@ -106,7 +110,7 @@ class Scoring:
 
 def make_scores(
     path: Path,
-    scorer: PairScorer,
+    scorer: PairScorer | LexiconScorer,
     corpus: Corpus,
     chunks: Callable[..., Iterator[RuledLines]],
     about: dict[str, str],
