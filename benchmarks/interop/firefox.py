@@ -1,7 +1,7 @@
 """Compare engines on one model of Firefox: how many lines are equal, and source words a second.
 
     python benchmarks/interop/firefox.py FOLDER --text test.en [--lines 1000] [--rounds 3] [--threads 1]
-        [--bergamot PACKAGE]
+        [--bergamot PACKAGE] [--chromium]
 
 FOLDER holds the files of a Firefox model, such as `dragoman export --to firefox` writes. PACKAGE is the
 unpacked npm package @browsermt/bergamot-translator, with {"type": "commonjs"} in worker/package.json, which
@@ -9,7 +9,8 @@ Node needs.
 
 Prints, for each engine, the lines that equal fxtranslate's and bergamot's, with and without the shortlist,
 and words a second of processor time, the median of rounds in turns with least and greatest. dragoman's engine
-runs natively and as WebAssembly in Node. Each translates whole lines greedily, in 8 bit.
+runs natively and as WebAssembly in Node. With --chromium, it and bergamot also run in headless Chromium, in
+seconds of the clock. Each translates whole lines greedily, in 8 bit.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from dragoman.interop.imports import import_model
@@ -66,6 +71,79 @@ const {user, system} = process.cpuUsage(before);
 console.log(JSON.stringify([found.map((one) => one[0].text), (user + system) / 1e6]));
 translator.close();
 """
+_CHROMIUM = {
+    "dragoman": """
+async ({lines, files, shortlist}) => {
+    const {load} = await import("/engine.js");
+    const bytes = async (name) => new Uint8Array(await (await fetch(name)).arrayBuffer());
+    const read = async (name) => [name, await bytes("/model/" + name)];
+    const model = Object.fromEntries(await Promise.all(files.map(read)));
+    const translator = await load(model, {wasm: await bytes("/engine.wasm"), dtype: "int8", worker: false});
+    const how = {beam: 1, shortlist};
+    await translator.translate(lines.slice(0, 50), how);
+    const before = performance.now();
+    const found = await translator.translate(lines, how);
+    const seconds = (performance.now() - before) / 1000;
+    translator.close();
+    return [found.map((one) => one[0].text), seconds];
+}""",
+    "bergamot": """
+async ({lines, model, lexicon, vocabularies}) => {
+    const {BatchTranslator, TranslatorBacking} = await import("/package/translator.js");
+    const get = async (name) => (await fetch("/firefox/" + name)).arrayBuffer();
+    const buffer = async (name) => name ? get(name) : new ArrayBuffer(0);
+    class Local extends TranslatorBacking {
+        async loadModelRegistery() { return [{from: "xx", to: "yy", files: {}}]; }
+        async loadTranslationModel() {
+            const vocabs = await Promise.all(vocabularies.map(buffer));
+            const files = {model: await buffer(model), shortlist: await buffer(lexicon), vocabs};
+            return {...files, qualityModel: null, config: {}};
+        }
+    }
+    const options = {workers: 1, pivotLanguage: null};
+    const translator = new BatchTranslator(options, new Local(options));
+    const translate = (text) => translator.translate({from: "xx", to: "yy", text, html: false});
+    await Promise.all(lines.slice(0, 50).map(translate));
+    const before = performance.now();
+    const found = await Promise.all(lines.map(translate));
+    const seconds = (performance.now() - before) / 1000;
+    await translator.delete();
+    return [found.map((one) => one.target.text), seconds];
+}""",
+}
+
+
+class _Silent(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Keep quiet."""
+
+
+def in_chromium(site: Path, script: str, given: dict[str, object]) -> tuple[list[str], float]:
+    """Run a script of the site in a new Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Silent, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page()
+        page.set_default_timeout(3_600_000)
+        page.goto(f"http://127.0.0.1:{server.server_port}/index.html")
+        found, seconds = page.evaluate(script, given)
+        browser.close()
+    server.shutdown()
+    return [line.strip() for line in found], seconds
+
+
+def site_of(place: Path, model: Path, package: Path) -> Path:
+    """A folder with all that the scripts for Chromium fetch."""
+    shutil.copytree(place / "model", place / "site/model")
+    shutil.copytree(model.parent, place / "site/firefox")
+    shutil.copytree(package, place / "site/package")
+    shutil.copy(MODULE, place / "site/engine.js")
+    shutil.copy(engine_wasm(), place / "site/engine.wasm")
+    (place / "site/index.html").write_text("<!doctype html><title>engines</title>", encoding="utf-8")
+    return place / "site"
 
 
 def run(command: list[str], lines: list[str], threads: int) -> tuple[list[str], float]:
@@ -88,7 +166,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--bergamot", type=Path)
+    parser.add_argument("--chromium", action="store_true")
     options = parser.parse_args()
+    if options.chromium and not options.bergamot:
+        parser.error("--chromium needs --bergamot")
     text = [" ".join(line.split()) for line in options.text.read_text(encoding="utf-8").splitlines()]
     lines = [line for line in text if line][: options.lines]
     words = sum(len(line.split()) for line in lines)
@@ -99,6 +180,7 @@ def main() -> None:
         script = Path(place, "ours.mjs")
         script.write_text(_NODE, encoding="utf-8")
         bergamot = str(Path(__file__).with_name("bergamot.mjs"))
+        site = site_of(Path(place), found.model, options.bergamot) if options.chromium else None
         for shortlist in (True, False):
             lexicon = str(found.shortlist) if shortlist and found.shortlist else ""
             paths = [str(found.model), *map(str, found.vocabularies)]
@@ -125,6 +207,17 @@ def main() -> None:
                     *shared,
                 ]
                 contenders["bergamot, Node"] = lambda c=command: run(c, lines, 1)
+            if site is not None:
+                given: dict[str, object] = {
+                    "lines": lines,
+                    "files": [one.name for one in (site / "model").iterdir() if one.is_file()],
+                    "shortlist": shortlist,
+                    "model": found.model.name,
+                    "lexicon": Path(lexicon).name,
+                    "vocabularies": [Path(one).name for one in shared],
+                }
+                for name, code in _CHROMIUM.items():
+                    contenders[f"{name}, Chromium"] = partial(in_chromium, site, code, given)
             rounds = [{name: one() for name, one in contenders.items()} for _ in range(options.rounds)]
             print(f"{len(lines)} lines, {words} words, {'with' if shortlist else 'without'} the shortlist")
             peers = [name for name in contenders if "dragoman" not in name]
