@@ -1,13 +1,19 @@
 """Measure how well `dragoman data pairs` aligns sentences, against Gale and Church's lengths alone.
 
     python benchmarks/pairs.py --data FOLDER
+    python benchmarks/pairs.py --po dpkg/man/po/de.po apt/doc/po/de.po [--older OLD.po ...]
 
 Of the line pairs of FOLDER/test.en and test.de (or --name valid) it makes two documents: some lines are
 deleted, some split at a comma or a conjunction, some joined with the next line, and blocks of the target
 stand elsewhere. Which sentences belong together is then known.
 
-Prints precision, recall and F1 in percent of the beads with text on both sides, strict: every sentence of a
-bead must be right.
+Of a PO file it makes two documents: its messages in the order of the file, each a paragraph. Messages without
+a finished translation are in the source alone. With --older the translations are those of an older version:
+some messages are new then, and some are gone. Pairs with no message of both versions do not count.
+
+Prints precision, recall and F1 in percent. They are strict: every sentence of a bead must be right. Of a PO
+file a message is right if all its sentences are in pairs, and none with those of another message. Prints also
+how many pairs lie within one message, in percent, by confidence.
 """
 
 from __future__ import annotations
@@ -18,18 +24,27 @@ import math
 import random
 import re
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from bisect import bisect
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import accumulate
 from pathlib import Path
 
 from dragoman.base.tables import aligned
 from dragoman.data.align import Prose, align_sentences
+from dragoman.documents.context.around import plain_text
+from dragoman.documents.formats import Languages, format_named
+from dragoman.documents.segment import Status, full_text
+from dragoman.text.segmenter import segment_text
 
 Beads = list[tuple[tuple[int, ...], tuple[int, ...]]]  # the numbers of the sentences of both sides
 
 _CUT = re.compile(r"(?<=[,;:]) (?=\w)| (?=(?:and|but|because|which|und|aber|weil|et|mais|que) )")
 _SHORTEST = 12  # characters of a half
+_MARKUP = re.compile(r"\b[A-Z]<([^<>]*)>")  # of man pages in PO files: B<dpkg>
+_BANDS = (0.0, 0.5, 0.8, 0.95)  # of confidence
 _PRIOR = {(1, 1): 0.89, (1, 0): 0.0099, (0, 1): 0.0099, (2, 1): 0.0445, (1, 2): 0.0445, (2, 2): 0.011}
 
 
@@ -41,6 +56,7 @@ class Case:
     source: Prose
     target: Prose
     gold: Beads
+    keys: Sequence[list[Hashable]] = ()  # of a PO file: the message of each sentence
 
 
 def made(pairs: Sequence[tuple[str, str]], languages: Sequence[str], seed: int, moves: int) -> Case:
@@ -80,6 +96,30 @@ def made(pairs: Sequence[tuple[str, str]], languages: Sequence[str], seed: int, 
             texts[side] += own
     gold = [(a, b) for a, b in zip(*places, strict=True) if a and b]
     return Case("", Prose(texts[0], languages[0]), Prose(texts[1], languages[1]), gold)
+
+
+def of_messages(path: Path, older: Path, languages: Sequence[str]) -> Case:
+    """The documents of the messages of a PO file and the translations of an older one."""
+    proses, places = [], list[dict[Hashable, tuple[int, ...]]]()
+    keys: list[list[Hashable]] = [[], []]  # of the messages
+    for side, (file, code) in enumerate(zip((path, older), languages, strict=True)):
+        texts: dict[Hashable, list[str]] = {}
+        for one in format_named("po").parse(file.read_bytes(), Languages(*languages)).segments:
+            content = one.source if side == 0 else one.target if one.state is Status.DONE else None
+            text = full_text(content or ()).replace("E<lt>", "").replace("E<gt>", "")
+            text = plain_text((_MARKUP.sub(r"\1", _MARKUP.sub(r"\1", text)),), labels=True)
+            if text:
+                parts = segment_text(text, code, code, longest=None).sentences
+                texts.setdefault((one.context, one.source), parts)
+        keys[side] = [key for key, parts in texts.items() for _ in parts]
+        begins = [number == 0 for parts in texts.values() for number in range(len(parts))]
+        proses.append(Prose([one for parts in texts.values() for one in parts], code, begins))
+        ends = accumulate(map(len, texts.values()))
+        places.append(
+            {key: (*range(end - len(texts[key]), end),) for key, end in zip(texts, ends, strict=True)}
+        )
+    gold = [(own, places[1][key]) for key, own in places[0].items() if key in places[1]]
+    return Case("/".join(path.parts[-4:-1]), *proses, gold, keys)
 
 
 def halves(text: str, chance: random.Random) -> list[str]:
@@ -131,13 +171,12 @@ def _cost(ours: int, theirs: int) -> float:
     return -math.log(max(math.erfc(off / math.sqrt(2)), 1e-300))
 
 
-def beads_of(source: Prose, target: Prose, **options: object) -> Beads:
-    """The beads of `align`."""
-    return [
-        (tuple(range(one.start, one.end)), tuple(range(one.target_start, one.target_end)))
-        for one in align_sentences(source, target, **options)  # type: ignore[arg-type]
-        if all(one.sides)
-    ]
+def beads_of(source: Prose, target: Prose, chances: list[float] | None = None, **options: object) -> Beads:
+    """The beads of `align`. Their confidences go to `chances`."""
+    found = [one for one in align_sentences(source, target, **options) if all(one.sides)]  # type: ignore[arg-type]
+    if chances is not None:
+        chances[:] = [one.confidence for one in found]
+    return [(tuple(range(*one.spans[0])), tuple(range(*one.spans[1]))) for one in found]
 
 
 def scores(found: Beads, gold: Beads) -> tuple[float, float, float]:
@@ -145,6 +184,28 @@ def scores(found: Beads, gold: Beads) -> tuple[float, float, float]:
     right = len({*found} & {*gold})
     precision, recall = right / max(len(found), 1), right / max(len(gold), 1)
     return 100 * precision, 100 * recall, 200 * precision * recall / max(precision + recall, 1e-9)
+
+
+def message_scores(found: Beads, case: Case) -> tuple[tuple[float, float, float], list[bool | None]]:
+    """Precision, recall and F1 of messages, and which beads are right: None if one does not count."""
+    both = {*case.keys[0]} & {*case.keys[1]}
+    linked, spoilt, covered = set[Hashable](), set[Hashable](), Counter[Hashable]()
+    rights: list[bool | None] = []
+    for bead in found:
+        ours, theirs = ({keys[at] for at in side} for keys, side in zip(case.keys, bead, strict=True))
+        if not (ours | theirs) & both:
+            rights.append(None)
+            continue
+        linked |= ours
+        rights.append(ours == theirs and len(ours) == 1)
+        if not rights[-1]:
+            spoilt |= ours | theirs
+        covered.update(keys[at] for keys, side in zip(case.keys, bead, strict=True) for at in side)
+    right = sum(
+        (key := case.keys[0][a[0]]) not in spoilt and covered[key] == len(a) + len(b) for a, b in case.gold
+    )
+    precision, recall = right / max(len(linked), 1), right / max(len(case.gold), 1)
+    return (100 * precision, 100 * recall, 200 * right / max(len(linked) + len(case.gold), 1)), rights
 
 
 def read(path: Path) -> list[str]:
@@ -158,6 +219,8 @@ def read(path: Path) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, nargs="*", default=[])
+    parser.add_argument("--po", type=Path, nargs="*", default=[])
+    parser.add_argument("--older", type=Path, nargs="*", help="one for each --po; its translations are read")
     parser.add_argument("--name", default="test")
     parser.add_argument("--languages", nargs=2, default=("en", "de"))
     parser.add_argument("--lines", type=int, default=1000)
@@ -166,16 +229,21 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", help="names of the methods to run")
     given = parser.parse_args()
     rows = [["case", "sentences", "method", "P", "R", "F1", "seconds"]]
+    files = zip(given.po, given.older or given.po, strict=True)
+    cases = [of_messages(*both, given.languages) for both in files]
     for folder in given.data:
         sides = [read(folder / f"{given.name}.{code}")[: given.lines] for code in given.languages]
         pairs = [(a, b) for a, b in zip(*sides, strict=True) if a.strip() and b.strip()]
-        case = made(pairs, given.languages, given.seed, given.moves)
-        methods: dict[str, Callable[[Prose, Prose], Beads]] = {
-            "Gale-Church": gale_church,
-            "one pass": partial(beads_of, passes=1),
-            "two passes": partial(beads_of, passes=2),
-            "three passes": beads_of,
-        }
+        cases.append(replace(made(pairs, given.languages, given.seed, given.moves), name=folder.name))
+    chances: list[float] = []
+    methods: dict[str, Callable[[Prose, Prose], Beads]] = {
+        "Gale-Church": gale_church,
+        "one pass": partial(beads_of, passes=1),
+        "two passes": partial(beads_of, passes=2),
+        "three passes": partial(beads_of, chances=chances),
+    }
+    bands: list[list[str]] = []
+    for case in cases:
         for method, run in methods.items():
             if given.only and method not in given.only:
                 continue
@@ -183,9 +251,21 @@ def main() -> None:
             found = run(case.source, case.target)
             seconds = time.process_time() - start
             size = f"{len(case.source.sentences)}+{len(case.target.sentences)}"
-            numbers = [f"{one:.2f}" for one in scores(found, case.gold)]
-            rows.append([folder.name, size, method, *numbers, f"{seconds:.1f}"])
+            result = scores(found, case.gold)
+            if case.keys:
+                result, rights = message_scores(found, case)
+            if case.keys and method == "three passes":
+                tally: list[list[bool]] = [[] for _ in _BANDS]
+                for right, sure in zip(rights, chances, strict=True):
+                    if right is not None:
+                        tally[bisect(_BANDS, sure) - 1].append(right)
+                shares = [f"{100 * sum(one) / max(len(one), 1):.1f} of {len(one)}" for one in tally]
+                bands.append([case.name, *shares])
+            rows.append([case.name, size, method, *(f"{one:.2f}" for one in result), f"{seconds:.1f}"])
     print("\n".join(aligned(rows, right={3, 4, 5, 6})))
+    if bands:
+        head = ["confidence from", *map(str, _BANDS)]
+        print("\n" + "\n".join(aligned([head, *bands], right={1, 2, 3, 4})))
 
 
 if __name__ == "__main__":

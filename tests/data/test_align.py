@@ -178,6 +178,15 @@ def test_a_section_that_stands_elsewhere() -> None:
     assert sorted(n for one in beads for n in range(one.target_start, one.target_end)) == [*range(80)]
 
 
+def test_a_section_within_a_paragraph_that_stands_elsewhere() -> None:
+    english, german = story(80)
+    moved = german[:20] + german[30:60] + german[20:30] + german[60:]
+    begins = [[number == 0 for number in range(80)] for _ in range(2)]
+    beads = align_sentences(Prose(english, "en", begins[0]), Prose(moved, "de", begins[1]))
+
+    assert sum(one.moved for one in beads) == 10
+
+
 def test_confidence_tells_what_is_wrong() -> None:
     english, german = story(60)
     german[30] = "Nichts davon steht im anderen Text, aber es ist etwa so lang."

@@ -138,15 +138,12 @@ class _Sides:
             np.array([*one.begins, True] if one.begins else [True] * (len(one.sentences) + 1), bool)
             for one in (source, target)
         ]
+        lengths_of = [one.mean() if len(one) else 0.0 for one in lengths]
         if taught:
             lengths_of = [
-                sum(one[slice(*span)].sum() for span in spans)
-                for one, spans in zip(
-                    lengths, zip(*(bead.spans for bead in taught), strict=True), strict=True
-                )
+                sum(one[slice(*bead.spans[side])].sum() for bead in taught)
+                for side, one in enumerate(lengths)
             ]
-        else:
-            lengths_of = [one.mean() if len(one) else 0.0 for one in lengths]
         ratio = float((lengths_of[1] + 10) / (lengths_of[0] + 10))
         return _Sides(lengths[0], lengths[1], begins[0], begins[1], ratio)
 
@@ -255,7 +252,7 @@ class _Grid:
         rate = math.sqrt(sides.begins_I.mean() * sides.begins_J.mean())
         self._paragraphs = np.zeros((2, 2))
         self._crossing = 0.0
-        if rate < _AGREE:
+        if 0 < rate < _AGREE:  # 0: a stretch within one paragraph
             apart = (1 - _AGREE) / (1 - rate)
             self._paragraphs = np.log([[(1 - apart * rate) / (1 - rate), apart], [apart, _AGREE / rate]])
             self._paragraphs = self._paragraphs.clip(-2, 2) / 2
@@ -350,11 +347,8 @@ class _Grid:
     def beads(self, *, sure: bool) -> list[Bead]:
         """The best path, in order. `sure` finds confidences, too."""
         turned = self.reversed()
-        best, before = (
-            self.sweep((np.maximum, 1.0), (np.logaddexp, _HEAT))
-            if sure
-            else (*self.sweep((np.maximum, 1.0)), [])
-        )
+        best, *summed = self.sweep((np.maximum, 1.0), *[(np.logaddexp, _HEAT)] * sure)
+        before = summed[0] if sure else []
         (after,) = turned.sweep((np.logaddexp, _HEAT)) if sure else ([],)
         i, j = self.shape
         state, found = best[i].state(j - self.begin_I[i]), list[Bead]()

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from dragoman.text.segmenter import between, segment_text
 
 LINES = "lines"
 _TOKEN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2,}(?:[-_](?:[A-Z][a-z]{3}|[A-Z]{2}))?(?![A-Za-z0-9])")
+_MARKUP = re.compile(r"</?[A-Za-z][\w-]*(?:\s[^>]*)?>")
 _SEPARATORS = re.compile(r"[./_\s-]+")
 
 
@@ -117,11 +119,9 @@ def read_prose(path: Path, language: str, languages: Languages, format: Format |
             data = read_bytes(path)
             format = format or document_format(path, data)
             segments = format.parse(data, languages).segments
-            contents = [one.target or () for one in segments if one.target] or [
-                one.source for one in segments
-            ]
+            contents = [one.target for one in segments if one.target] or [one.source for one in segments]
             texts = [
-                plain_text(part, labels=format.has_labels)
+                plain_text(tuple(map(_shown, part)), labels=format.has_labels).removesuffix("¶")
                 for content in contents
                 for part in parts(content)
                 if not isinstance(part, Code)
@@ -138,6 +138,13 @@ def read_prose(path: Path, language: str, languages: Languages, format: Format |
     if not sentences:
         raise DataError(f"{path}: no text", hint="check that it is the right file")
     return Prose(sentences, language, begins)
+
+
+def _shown(one: str | Code) -> str | Code:
+    """Replace an element that is not to be translated, such as <code translate="no">, by its text."""
+    if isinstance(one, str) or one.kind != "placeholder" or not _MARKUP.match(one.text):
+        return one
+    return one.shown or unescape(_MARKUP.sub("", one.text))
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,7 @@ _TOKEN = re.compile(r"https?://\S+|[%$]\w+|\d+(?:[.,:'\u00a0\u202f]\d+)*|[^\W\d_
 _NO_DIGIT = re.compile(r"\D")
 _WIDTH = 12  # learnt translations of a word
 _DISCOUNT = 0.6  # of each expected count: what was seen once is chance
-_EQUAL, _ALIKE = (
-    0.6,
-    0.3,
-)  # the probability that a word is translated by an equal one, by one that begins alike
+_EQUAL, _ALIKE = 0.6, 0.3  # how likely an equal word is the translation, and one that begins alike
 _BEGINNING = 5  # characters
 _SHORT = 4  # a shorter word is equal by chance: "die", "in"
 _LINES = 60_000  # that a lexicon is learnt from
@@ -69,8 +66,7 @@ class SideWords:
 
     def known(self, text: str) -> list[int]:
         """The words of another text that these sentences have too."""
-        found = (self.number.get(one, -1) for one in word_tokens(text, self.language))
-        return [one for one in found if one >= 0]
+        return [self.number[one] for one in word_tokens(text, self.language) if one in self.number]
 
 
 @dataclass(frozen=True)

@@ -80,3 +80,13 @@ def test_bad_input_is_refused(
     assert message in error
     assert "Traceback" not in error
     assert Path("manual.en.txt").read_text(encoding="utf-8") == ENGLISH
+
+
+def test_text_of_pages_is_without_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    for language, text in (("en", "Run {0} &amp; wait."), ("de", "{0} aufrufen &amp; warten.")):
+        code = '<code class="notranslate"><span>a&lt;b&gt;</span></code>'
+        page = f'<html><body><h1>14{language}<a href="#x">¶</a></h1><p>{text.format(code)}</p></body></html>'
+        Path(f"page.{language}.html").write_text(page, encoding="utf-8")
+
+    assert run(["data", "pairs", "page.en.html", "page.de.html", "--least", "0"]) == 0
+    assert capsys.readouterr().out == "14en\t14de\nRun a<b> & wait.\ta<b> aufrufen & warten.\n"

@@ -78,6 +78,22 @@ def test_hyphens_at_line_ends_stay():
     assert sources("text", "He is a well-\nknown man\n") == ["He is a well-known man"]
 
 
+@pytest.mark.parametrize(
+    ("lines", "joined"),
+    [
+        ("eine be‐\nkannte Sache", "eine bekannte Sache"),  # as groff divides words
+        ("eine be\xad\nkannte Sache", "eine bekannte Sache"),
+        (
+            "hier steht, wie der Befehl ein Debian‐\nPaket auspackt",
+            "hier steht, wie der Befehl ein Debian‐Paket auspackt",
+        ),
+        ("die Vor‐\nund Nachteile", "die Vor‐und Nachteile"),
+    ],
+)
+def test_divided_words_are_joined(lines: str, joined: str):
+    assert sources("text", lines + "\n") == [joined]
+
+
 def test_chinese_lines_are_joined_without_space():
     assert sources("text", "他们在港口等待\n暴风雨过去\n") == ["他们在港口等待暴风雨过去"]
 

@@ -27,6 +27,9 @@ _BULLET = re.compile(r"[-*+•‣◦▪·–—]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[a-
 _SENTENCE_END = re.compile(r"[.!?:…。！？؟۔।][\"'”’»)\]」』]*$")
 _NARROW, _NEARLY_FULL = 32, 0.7  # columns of wrapped text, and the share that a line fills
 _SPACE = re.compile(r"[ \t\r\n]+")  # a no-break space stays
+_BROKEN = re.compile(  # a word that groff or a soft hyphen divides
+    r"(?<=[^\W\d_])[\u2010\xad]\n(?=[a-z\xdf-\u024f\u03ac-\u03ce\u0430-\u045f])(?!(?:and|or|und|oder)\b)"
+)
 _GAP = re.compile(r"( *\t[ \t]*| {3,})")
 _WIDEST = 120  # in columns; a longer line is an unwrapped paragraph
 
@@ -130,10 +133,9 @@ def _goes_on(text: str, rows: list[_Row], row: _Row, widest: int) -> bool:
 
 def _joined(text: str, rows: list[_Row]) -> str:
     """The text of a paragraph on one line."""
-    found = ""
-    for row in rows:
-        part = text[row.start : row.end]
-        found += part if not found or _seamless(found, part) else " " + part
+    found, *others = _BROKEN.sub("", "\n".join(text[row.start : row.end] for row in rows)).split("\n")
+    for part in others:
+        found += part if _seamless(found, part) else " " + part
     return found
 
 
@@ -151,7 +153,7 @@ def _content(text: str, rows: list[_Row]) -> Content:
 
 def _seamless(before: str, after: str) -> bool:
     """Whether nothing stands between two lines: behind a hyphen, or in a script without spaces."""
-    if before[-1] == "-" and before[-2:-1].isalpha():
+    if before[-1] in "-\u2010" and before[-2:-1].isalpha():
         return after[0].isalpha()
     return solid(before[-1]) and solid(after[0])
 
