@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from dragoman.base.html.charts import heading, page, paragraph, table
 from dragoman.data.passes import CHUNK
 from dragoman.data.rules import Languages, Rules, missing_libraries
-from dragoman.data.writing import row_of
 from dragoman.text.clean import clean
 from dragoman.text.corpora.compressed import decompressed
 from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.lines import Line
+from dragoman.text.corpora.writing import row_of
 
 _EXAMPLES = 5  # of each filter and repair on the page
 _LONGEST = 300  # characters of one

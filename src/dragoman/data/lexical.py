@@ -9,14 +9,16 @@ S source words, T target words, N translations a word.
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from dragoman.data.words import SideWords, learnt
 from dragoman.evaluation.dual import Pair, PairScore
+from dragoman.text.corpora.reservoir import draw_sample
 
-_LINES = 60_000  # that the lexicon is learnt from, spread over the text
+_LINES = 60_000  # that the lexicon is learnt from
 _SPARE = 3  # words without evidence that each side also has: a short text says little
 
 
@@ -24,13 +26,7 @@ class LexiconScorer:
     """Scores pairs by a lexicon that is learnt from some of them. The score is from 0 to 1."""
 
     def __init__(self, pairs: Iterable[Pair], languages: tuple[str | None, str | None]) -> None:
-        kept: list[Pair] = []
-        stride = 1
-        for number, pair in enumerate(pairs):
-            if len(kept) == _LINES and not number % stride:
-                kept, stride = kept[::2], 2 * stride
-            if not number % stride:
-                kept.append(pair)
+        kept = draw_sample(pairs, _LINES, random.Random(1))
         self.sides = [SideWords([pair[n] for pair in kept], code or "") for n, code in enumerate(languages)]
         one, other = self.sides
         lines = [*zip(one.lines, other.lines, strict=True)]

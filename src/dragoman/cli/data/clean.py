@@ -85,8 +85,8 @@ def clean_text(
     from dragoman.data.clean import clean_page, cleaned, report_bytes, ruled_chunks, rules_of, summary
     from dragoman.data.passes import mapped
     from dragoman.data.rules import idle_sections
-    from dragoman.data.writing import check_kind
     from dragoman.documents.context.catalogues import open_parallel
+    from dragoman.text.corpora.writing import check_kind
     from dragoman.text.detection import is_known
 
     quiet = reading.quiet

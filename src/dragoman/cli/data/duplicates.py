@@ -48,7 +48,7 @@ def dedupe(
     """
     from dragoman.data.dedupe import Duplicates
     from dragoman.data.likeness import Likeness
-    from dragoman.data.writing import row_of
+    from dragoman.text.corpora.writing import row_of
 
     corpus = reading.open(text, output, report)
     with ExitStack() as stack, shown_rate(lambda number: None, "reading", shown=not reading.quiet) as done:
@@ -85,7 +85,7 @@ def leak(
       dragoman data leak train.en-de.tsv --test test.en-de.tsv -o clean.en-de.tsv --report leaks.jsonl
     """
     from dragoman.data.likeness import HeldOut
-    from dragoman.data.writing import row_of
+    from dragoman.text.corpora.writing import row_of
 
     corpus, tests = reading.open(text, output, report, test), reading.open(test, None)
     held_out = HeldOut([(shard.name, line) for shard in tests.shards for line in shard], similarity)
@@ -133,7 +133,7 @@ def split_text(
       dragoman train parts/train.en-de.tsv --valid parts/valid.en-de.tsv -o runs/en-de
     """
     from dragoman.data.split import divided
-    from dragoman.data.writing import row_of
+    from dragoman.text.corpora.writing import row_of
 
     check_new(output)
     corpus = reading.open(text, None)

@@ -167,9 +167,9 @@ def _model(folder: Path | None, source: str, target: str) -> Translate | None:
 def _write(
     done: Sequence[AlignedDocuments], least: float, output: Path | None, languages: tuple[str, str]
 ) -> None:
-    from dragoman.data.writing import row_of
     from dragoman.text.corpora.formats import tmx
     from dragoman.text.corpora.lines import Line
+    from dragoman.text.corpora.writing import row_of
     from dragoman.translation.memory.store import TranslationMemory
     from dragoman.translation.memory.store_file import Remembered
 

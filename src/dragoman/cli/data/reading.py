@@ -41,8 +41,8 @@ class ReadingFlags:
         self, text: Sequence[str], output: Path | None, report: Path | None = None, test: Sequence[str] = ()
     ) -> Corpus:
         """Open text. The output, which is of pairs, and the report must be neither it nor the test."""
-        from dragoman.data.writing import check_kind
         from dragoman.documents.context.catalogues import open_parallel
+        from dragoman.text.corpora.writing import check_kind
 
         if output is not None:
             check_kind(output)

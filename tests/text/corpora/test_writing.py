@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from dragoman.base.errors import ConfigError
-from dragoman.data.writing import check_kind, row_of
 from dragoman.text.corpora.corpus import open_corpus
 from dragoman.text.corpora.lines import Line
+from dragoman.text.corpora.writing import check_kind, row_of
 
 LINES = [
     Line(1, 'A "dog"\\.', "Ein Hund."),
