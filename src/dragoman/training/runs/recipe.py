@@ -314,7 +314,8 @@ class Recipe(Options):
         if self.model.tie == "all" and not self.tokenizer.shared and self.tokenizer.kind != "mapped":
             raise ConfigError(
                 'model.tie = "all" needs one vocabulary for both sides',
-                hint='set model.tie="decoder"' + ("" if self.teacher.needs_vocabulary else ", or tokenizer.shared=true"),
+                hint='set model.tie="decoder"'
+                + ("" if self.teacher.needs_vocabulary else ", or tokenizer.shared=true"),
             )
 
     def _check_annotations(self) -> None:
