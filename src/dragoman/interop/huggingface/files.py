@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +12,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from dragoman.base.errors import ModelError
+from dragoman.base.files import json_of_model, read_of_model
 
 V = TypeVar("V", int, float, bool, str)
 
@@ -57,15 +57,7 @@ class JsonTable:
     @classmethod
     def read(cls, path: Path) -> JsonTable:
         """Raises ModelError if the file is missing or holds something else."""
-        try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise ModelError(f"{path}: missing", hint=_MARIAN) from error
-        except (OSError, ValueError, RecursionError) as error:
-            raise ModelError(f"{path}: cannot be read as JSON ({error})", hint=_AGAIN) from error
-        if not isinstance(values, dict):
-            raise ModelError(f"{path}: not a JSON object", hint=_AGAIN)
-        return cls(path, values)
+        return cls(path, json_of_model(path, missing=_MARIAN, damaged=_AGAIN))
 
     @classmethod
     def read_if_any(cls, path: Path) -> JsonTable:
@@ -172,12 +164,7 @@ def text_of_token(token: object) -> str | None:
 
 
 def _read_bytes(path: Path, hint: str = _MARIAN) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise ModelError(f"{path}: missing", hint=hint) from error
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read ({error.strerror or error})", hint=_AGAIN) from error
+    return read_of_model(path, missing=hint, damaged=_AGAIN)
 
 
 def _read_tensors(folder: Path) -> dict[str, Tensor]:

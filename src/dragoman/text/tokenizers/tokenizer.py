@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal, Protocol
 
 from dragoman.base.config import from_table, to_table
 from dragoman.base.errors import ConfigError, ModelError
-from dragoman.base.files import write_whole
+from dragoman.base.files import json_of_model, read_of_model, write_whole
 from dragoman.base.options import Option, Options
 from dragoman.text.corpora.reservoir import draw_sample
 from dragoman.text.spans import Span, spans_before, spans_of_prefixes, spans_of_surfaces
@@ -404,12 +404,7 @@ class Tokenizer:
         """Return the tokenizer in `folder`. Raise ModelError if it is missing, damaged or too new."""
         folder = Path(folder)
         path = folder / _NAME
-        try:
-            table = json.loads(_read(path))
-        except (ValueError, RecursionError) as error:
-            raise ModelError(f"{path}: not valid JSON ({error})", hint=_RESTORE) from error
-        if not isinstance(table, dict):
-            raise ModelError(f"{path}: not a JSON object", hint=_RESTORE)
+        table = json_of_model(path, missing=_MISSING, damaged=_RESTORE)
         version = table.get("format_version")
         if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
             raise ModelError(
@@ -431,7 +426,10 @@ class Tokenizer:
             raise ModelError(f"{path}: not a tokenizer's configuration ({error})", hint=_RESTORE) from error
         vocabularies = []
         for side in sides:
-            files = {suffix: _read(folder / name) for suffix, name in side.items()}
+            files = {
+                suffix: read_of_model(folder / name, missing=_MISSING, damaged=_RESTORE)
+                for suffix, name in side.items()
+            }
             for suffix, name in side.items():
                 if _digest(files[suffix]) != digests[name]:
                     raise ModelError(
@@ -452,6 +450,7 @@ class Tokenizer:
 # The ends of the names of a vocabulary's files; the other kinds have one file.
 _SUFFIXES = {"words": [".words.json"], "mapped": [".spm", ".vocab.json"]}
 _OF_MARKS = ("languages", "source_mark", "target_mark")
+_MISSING = "is this the folder that training wrote?"
 _RESTORE = "restore the file, or train again in another folder"
 
 
@@ -498,12 +497,3 @@ def _vocabulary(files: dict[str, bytes], config: TokenizerConfig, specials: Spec
 
 def _digest(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise ModelError(f"{path}: missing", hint="is this the folder that training wrote?") from error
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read ({error.strerror or error})", hint=_RESTORE) from error
