@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.files import check_writable
-from dragoman.cli.input import STDIN, Input, keep_apart
+from dragoman.cli.input import STDIN, Input, check_outputs, keep_apart
 from dragoman.cli.models import Guides, Loading, files_of_models, models_and_text, warn_if_uncalibrated
 from dragoman.cli.options import Flag, Flags, Model, Quiet, argument, check_applies
 from dragoman.cli.outcome import tell, warn
@@ -189,8 +188,7 @@ def translate(
     if documents:
         tasks = plan_documents(names, output, format, column)
         if report is not None:
-            keep_apart(report, [*names, guides.terms, guides.memory])
-            check_writable(report)
+            check_outputs([report], [*names, guides.terms, guides.memory])
         made = about(()) if len(tasks) > 1 else {}
         with guides.open(decoding.to, offers=report is not None) as guided:
             translator = guided(loading.load(models))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -138,6 +139,7 @@ class Folder:
         read = JsonTable.read_if_any if many else JsonTable.read
         vocabulary = read(path / "vocab.json")
         separate = tokenizer.get("separate_vocabs") is True
+        read = partial(read_of_model, missing=_MARIAN, damaged=_AGAIN)
         return cls(
             path=path,
             config=config,
@@ -145,9 +147,9 @@ class Folder:
             tokenizer=tokenizer,
             added=JsonTable.read_if_any(path / "added_tokens.json"),
             vocabularies=(vocabulary, JsonTable.read(path / "target_vocab.json") if separate else vocabulary),
-            segmenters=(_read_bytes(path / SEGMENTER, _WANTED),) * 2
+            segmenters=(read_of_model(path / SEGMENTER, missing=_WANTED, damaged=_AGAIN),) * 2
             if many
-            else (_read_bytes(path / SEGMENTERS[0]), _read_bytes(path / SEGMENTERS[1])),
+            else (read(path / SEGMENTERS[0]), read(path / SEGMENTERS[1])),
             tensors=_read_tensors(path),
         )
 
@@ -161,10 +163,6 @@ def text_of_token(token: object) -> str | None:
     if isinstance(token, dict):
         token = token.get("content")
     return token if isinstance(token, str) else None
-
-
-def _read_bytes(path: Path, hint: str = _MARIAN) -> bytes:
-    return read_of_model(path, missing=hint, damaged=_AGAIN)
 
 
 def _read_tensors(folder: Path) -> dict[str, Tensor]:

@@ -41,6 +41,7 @@ _HEARTBEAT = 10.0  # seconds
 _WORDS = ("name", "digest", "source", "engine")
 _LISTS = ("targets", "adapters", "terms")
 _RETURNS = ("scores", *get_args(Want))
+_SAME = "sentences beam length_penalty n_best formality prefix adapter terms memory".split()  # as in `Ask`
 
 
 async def translate(call: Call) -> Plain | Response:
@@ -76,18 +77,10 @@ def _ask(call: Call) -> Ask:
         target=call["target"],
         model=call["model"],
         markup=call["markup"],
-        sentences=options["sentences"],
-        beam=options["beam"],
-        length_penalty=options["length_penalty"],
-        n_best=options["n_best"],
         quality=None if options["quality"] == "normal" else options["quality"],
         contexts=(" ".join(options["context"].split()),) if options["context"] else (),
-        formality=options["formality"],
-        prefix=options["prefix"],
-        adapter=options["adapter"],
-        terms=options["terms"],
-        memory=options["memory"],
         wants=frozenset(options["return"]) - {"scores"},
+        **{name: options[name] for name in _SAME},
     )
 
 

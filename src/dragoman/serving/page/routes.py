@@ -196,11 +196,7 @@ async def _how(call: Call) -> Plain:
 def _ask(call: Call) -> Ask:
     return Ask(
         source=None if call["source"] in (None, "", "auto") else call["source"],
-        target=call["target"],
-        model=call["model"],
-        adapter=call["adapter"],
-        terms=call["terms"],
-        memory=call["memory"],
+        **{name: call[name] for name in ("target", "model", "adapter", "terms", "memory")},
     )
 
 

@@ -15,7 +15,6 @@ import json
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
@@ -23,6 +22,7 @@ from typing import Annotated, Any, Literal, Protocol
 from dragoman.base.config import from_table, to_table
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import json_of_model, read_of_model, write_whole
+from dragoman.base.jobs import digest
 from dragoman.base.options import Option, Options
 from dragoman.text.corpora.reservoir import draw_sample
 from dragoman.text.spans import Span, spans_before, spans_of_prefixes, spans_of_surfaces
@@ -380,7 +380,7 @@ class Tokenizer:
             for suffix, data in vocabulary.to_files().items():
                 name = f"tokenizer{side}{suffix}"
                 write_whole(folder / name, data)
-                digests[name] = _digest(data)
+                digests[name] = digest(data)
         table: dict[str, Any] = {"format_version": 1, "config": to_table(self.config)}
         if not self.config.reserved:
             del table["config"]["placeholders"]  # releases without them read the file
@@ -414,7 +414,7 @@ class Tokenizer:
         try:
             config = from_table(TokenizerConfig, table["config"])
             specials = from_table(Specials, table.get("specials", {}))
-            digests = {name: str(digest) for name, digest in table["files"].items()}
+            digests = {name: str(one) for name, one in table["files"].items()}
             sides = [
                 {end: f"tokenizer{side}{end}" for end in _SUFFIXES.get(config.kind, [".spm"])}
                 for side in _sides(config)
@@ -431,7 +431,7 @@ class Tokenizer:
                 for suffix, name in side.items()
             }
             for suffix, name in side.items():
-                if _digest(files[suffix]) != digests[name]:
+                if digest(files[suffix]) != digests[name]:
                     raise ModelError(
                         f"{folder / name}: damaged, or from another model than {_NAME}", hint=_RESTORE
                     )
@@ -493,7 +493,3 @@ def _vocabulary(files: dict[str, bytes], config: TokenizerConfig, specials: Spec
             from dragoman.text.tokenizers import subwords
 
             return subwords.Subwords(files[".spm"], config.languages)
-
-
-def _digest(data: bytes) -> str:
-    return blake2b(data, digest_size=16).hexdigest()
