@@ -139,7 +139,7 @@ class Folder:
         read = JsonTable.read_if_any if many else JsonTable.read
         vocabulary = read(path / "vocab.json")
         separate = tokenizer.get("separate_vocabs") is True
-        read = partial(read_of_model, missing=_MARIAN, damaged=_AGAIN)
+        bytes_of = partial(read_of_model, missing=_MARIAN, damaged=_AGAIN)
         return cls(
             path=path,
             config=config,
@@ -149,7 +149,7 @@ class Folder:
             vocabularies=(vocabulary, JsonTable.read(path / "target_vocab.json") if separate else vocabulary),
             segmenters=(read_of_model(path / SEGMENTER, missing=_WANTED, damaged=_AGAIN),) * 2
             if many
-            else (read(path / SEGMENTERS[0]), read(path / SEGMENTERS[1])),
+            else (bytes_of(path / SEGMENTERS[0]), bytes_of(path / SEGMENTERS[1])),
             tensors=_read_tensors(path),
         )
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import write_whole
@@ -227,7 +228,7 @@ def _mean(runs: Sequence[Rung]) -> Rung:
     """The rung of several seeds, or the only run."""
     if len(runs) == 1:
         return runs[0]
-    means: dict[str, float] = {}
+    means: dict[str, Any] = {}
     for name in ("updates", "minutes", "tokens", "bleu", "lowercased", "chrf", "longer_bleu"):
         values = [value for run in runs if (value := getattr(run, name)) is not None]
         means |= {name: fmean(values)} if values else {}
