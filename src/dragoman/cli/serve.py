@@ -271,11 +271,11 @@ def _resident() -> int | None:
 
 def model_specs(models: Sequence[str], terms: Sequence[str], adapters: Sequence[str]) -> list[ModelSpec]:
     """The offer to serve. Raises ConfigError or DataError for faults that show before a model is loaded."""
-    from dragoman.serving.service.models import ModelSpec, check_names
+    from dragoman.serving.service.models import ModelSpec, check_model_names
 
     found = [name_and_path(model, suffix=True) for model in models]
     names = [name for name, _ in found]
-    check_names(names)
+    check_model_names(names)
     lists, folders = _by_model("--terms", terms, names), _by_model("--adapter", adapters, names)
     return [
         ModelSpec(folder=path, name=name, terms=lists.get(name, {}), adapters=folders.get(name, {}))

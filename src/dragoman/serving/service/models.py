@@ -125,7 +125,7 @@ def load_served(
     return served
 
 
-def check_names(names: Sequence[str]) -> None:
+def check_model_names(names: Sequence[str]) -> None:
     """Raise ConfigError without names, or for one that is there twice."""
     if not names:
         raise ConfigError("no model to serve", hint="name at least one model folder")
@@ -137,7 +137,7 @@ def load_all(
     specs: Sequence[ModelSpec], *, engine: EngineName | None, dtype: DType | None
 ) -> list[ServedModel]:
     """Load models, each with a name of its own. Raises as `load_served` does."""
-    check_names([spec.called for spec in specs])
+    check_model_names([spec.called for spec in specs])
     return [load_served(spec, engine=engine, dtype=dtype) for spec in specs]
 
 
