@@ -49,7 +49,7 @@ needs_engine = pytest.mark.skipif(unavailable() is not None, reason="no native e
         (["--adapter", "legal=none"], 3, "none: no such file"),
         (["--terms", "a=plain", "--terms", "a=plain"], 2, "the name a twice"),
         (["second", "--terms", "plain"], 2, "for which model?"),
-        (["one=x", "one=y"], 2, "two models with the name one"),
+        (["one=x", "one=y"], 2, "two models are called 'one'"),
     ],
 )
 def test_bad_flags_are_refused_before_a_model_is_loaded(

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dragoman.base.errors import ConfigError, DragomanError
+from dragoman.base.errors import ConfigError, DragomanError, ModelError
 
 _LEFT_OVER = re.compile(r"\..+\.[0-9a-f]{8}\.part", re.DOTALL)
 _ELSEWHERE = "choose another path, in a folder you may write to"
@@ -209,6 +209,27 @@ def broken(folder: Path, seals: object) -> list[str]:
         except OSError as error:
             faults.append(f"{name}: {error.strerror or error}")
     return faults
+
+
+def read_of_model(path: Path, *, missing: str, damaged: str) -> bytes:
+    """The bytes of a file of a model. Raises ModelError, with the hint for a missing or a damaged file."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise ModelError(f"{path}: missing", hint=missing) from error
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read ({error.strerror or error})", hint=damaged) from error
+
+
+def json_of_model(path: Path, *, missing: str, damaged: str) -> dict[str, Any]:
+    """The object in a JSON file of a model. Raises ModelError as `read_of_model` does."""
+    try:
+        table = json.loads(read_of_model(path, missing=missing, damaged=damaged).decode())
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: not valid JSON ({error})", hint=damaged) from error
+    if not isinstance(table, dict):
+        raise ModelError(f"{path}: not a JSON object", hint=damaged)
+    return table
 
 
 def digest_of_table(table: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from dragoman.base.errors import ConfigError
+from dragoman.base.files import check_writable
 
 STDIN = "-"
 _MARKED = 32  # lines between two places that are noted
@@ -83,6 +84,16 @@ def keep_apart(output: Path | None, names: Iterable[str | Path | None]) -> None:
     for file in (file for name in names if name is not None for file in files_of(str(name))):
         if file != STDIN and Path(file).exists() and output.samefile(file):
             raise ConfigError(f"{output}: input and output are the same file", hint="choose another file")
+
+
+def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path | None]) -> None:
+    """Raise ConfigError if an output is an input or another output, or cannot be written."""
+    paths, read = [path for path in outputs if path is not None], list(inputs)
+    for path in paths:
+        keep_apart(path, read)
+        check_writable(path)
+    if len({os.path.realpath(path) for path in paths}) < len(paths):
+        raise ConfigError("two outputs are the same file", hint="choose another name for one")
 
 
 def _size(name: str) -> int | None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.machine import require_pytorch
@@ -155,28 +155,18 @@ def inspect(
             "--compare together with a changed run", hint="leave out --compare, or what changes the run"
         )
 
-    def load(folder: Path, adapter: Path | None = None) -> tuple[Translator, str]:
+    def look(
+        folder: Path, sentence: str, target: str | None, adapter: Path | None = None, **more: Any
+    ) -> Any:
         name = " + ".join(path.absolute().name for path in (folder, adapter) if path is not None)
-        return Translator.load(folder, engine="pytorch", adapter=adapter), name
-
-    def look(folder: Path, sentence: str, target: str | None, adapter: Path | None = None) -> Trace:
-        translator, name = load(folder, adapter)
-        return translator.inspect(sentence, decoding, target=target, prefix=prefix, context=beside, name=name)
+        translator, more = Translator.load(folder, engine="pytorch", adapter=adapter), more | {"name": name}
+        return translator.inspect(sentence, decoding, target=target, prefix=prefix, context=beside, **more)
 
     if intervention is not None:
-        translator, name = load(model, loading.adapter)
-        both = translator.inspect(
-            sentence,
-            decoding,
-            target=target,
-            prefix=prefix,
-            context=beside,
-            name=name,
-            intervention=intervention,
-        )
+        both: Contrast = look(model, sentence, target, loading.adapter, intervention=intervention)
         _write(_content_of_both(both, form, view), output, quiet=quiet)
         return
-    traces = [look(model, sentence, target, loading.adapter)]
+    traces: list[Trace] = [look(model, sentence, target, loading.adapter)]
     if compare is not None:
         # Whatever looks like a path is one, so that a mistyped folder is not taken for a sentence.
         folder = os.path.isdir(compare) or (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.cli.options import Flag, NumberType
@@ -17,7 +17,6 @@ from dragoman.translation.search.options import Average, Decoding
 
 if TYPE_CHECKING:
     from dragoman.text.corpora.corpus import Corpus
-    from dragoman.text.guidance import Match
     from dragoman.translation.folder.config import FolderConfig
     from dragoman.translation.native.choice import DType
     from dragoman.translation.translator import Translator
@@ -222,8 +221,3 @@ def check_reverse_folder(reverse: Path | None) -> None:
     """Raise ModelError for a folder that does not exist, before models are loaded, which takes seconds."""
     if reverse is not None and not reverse.exists():
         raise ModelError(f"{reverse}: no such model folder", hint="check the path after --reverse")
-
-
-def rounded(match: Match) -> dict[str, Any]:
-    """Return a match of a translation memory as plain values, for JSON."""
-    return {"score": round(match.score, 1), "source": match.source, "target": match.target}

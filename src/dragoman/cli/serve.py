@@ -271,15 +271,11 @@ def _resident() -> int | None:
 
 def model_specs(models: Sequence[str], terms: Sequence[str], adapters: Sequence[str]) -> list[ModelSpec]:
     """The offer to serve. Raises ConfigError or DataError for faults that show before a model is loaded."""
-    from dragoman.serving.service.service import ModelSpec
+    from dragoman.serving.service.models import ModelSpec, check_model_names
 
     found = [name_and_path(model, suffix=True) for model in models]
     names = [name for name, _ in found]
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise ConfigError(
-            f"two models with the name {min(twice)}", hint="give each its own: NAME=FOLDER NAME=FOLDER"
-        )
+    check_model_names(names)
     lists, folders = _by_model("--terms", terms, names), _by_model("--adapter", adapters, names)
     return [
         ModelSpec(folder=path, name=name, terms=lists.get(name, {}), adapters=folders.get(name, {}))

@@ -11,7 +11,7 @@ import contextlib
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -269,10 +269,17 @@ def _is_file(stream: TextIO) -> bool:
         return False
 
 
-def check_exist(names: Iterable[str]) -> None:
-    """Raise DataError for a missing file before the model is loaded, which takes seconds."""
+def check_exist(names: Sequence[str], *beside: Path | None) -> None:
+    """Raise DataError for a missing file before the model is loaded, which takes seconds.
+
+    Raises ConfigError if standard input is named twice, also by files `beside`.
+    """
     from dragoman.text.corpora.lines import unreadable
 
+    if [*names, *map(str, beside)].count(STDIN) > 1:
+        raise ConfigError(
+            "standard input is named twice", hint="it can be read only once; use a file for one of them"
+        )
     for name in names:
         if name == STDIN:
             continue

@@ -179,10 +179,6 @@ def _source(content: str, labels: dict[str, str], file: str, name: str) -> str:
     )
 
 
-def _formula(content: str, labels: dict[str, str]) -> str:
-    return f'<p class="formula">{_scripts(content.strip())}</p>'
-
-
 def _scripts(text: str) -> str:
     text = re.sub(r"\^\{(.*?)\}", r"<sup>\1</sup>", html.escape(text))
     return re.sub(r"_\{(.*?)\}", r"<sub>\1</sub>", text)
@@ -194,5 +190,5 @@ _KINDS: dict[str, Callable[..., str]] = {
     "exercise": _exercise,
     "python": _python,
     "source": _source,
-    "formula": _formula,
+    "formula": lambda content, labels: f'<p class="formula">{_scripts(content.strip())}</p>',
 }

@@ -45,7 +45,8 @@ def mapped(
         return
     # Not forked: threads of NumPy or of the engine may hold locks.
     methods = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, methods, initializer=_leave_interrupts_to_the_parent)
+    interrupts = signal.SIGINT, signal.SIG_IGN  # which this process handles
+    pool = ProcessPoolExecutor(workers, methods, initializer=signal.signal, initargs=interrupts)
     try:
         running: deque[tuple[Given, Future[Result]]] = deque([(first, pool.submit(function, first))])
         while running:
@@ -60,10 +61,6 @@ def mapped(
         ) from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def pairs_of(chunk: Sequence[Line]) -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import takewhile
 from operator import or_
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from dragoman.text.formality import Formality
 from dragoman.text.tokenizers.tokenizer import Tokenizer
@@ -90,6 +90,10 @@ class Match:
     def exact(self) -> bool:
         """Whether it is the line itself, so that its translation is taken over."""
         return self.score >= 100
+
+    def to_table(self) -> dict[str, Any]:
+        """The match as plain values, for JSON."""
+        return {"score": round(self.score, 1), "source": self.source, "target": self.target}
 
     @property
     def keeps_placeholders(self) -> bool:

@@ -11,11 +11,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.files import check_writable
 from dragoman.base.tables import aligned, count
 from dragoman.cli.data.reading import TEXT, ReadingFlags
 from dragoman.cli.data.scores import Scoring, make_scores, with_scores
-from dragoman.cli.input import keep_apart
+from dragoman.cli.input import check_outputs
 from dragoman.cli.models import Loading, files_of_models
 from dragoman.cli.options import Flag, Flags, Json, OutputFile, argument
 from dragoman.cli.outcome import tell, to_json, warn
@@ -112,7 +111,7 @@ def clean_text(
     corpus = open_parallel(text, languages=languages)
     languages = corpus.source_language, corpus.target_language
     inputs = [*text, *corpus.files, rules, *files_of_models([*models, scoring.reverse])]
-    _check_apart([output, report, page, scoring.scores], inputs)
+    check_outputs([output, report, page, scoring.scores], inputs)
     if regular and all(languages):
         check_pairs_languages(output, *map(str, languages))
     if scoring.by == "lexicon":
@@ -182,16 +181,6 @@ def clean_text(
         f"{(number - skipped) / max(used, 0.01):,.0f} pairs/s on one core, {used:.3g} core-seconds",
         quiet=quiet,
     )
-
-
-def _check_apart(outputs: list[Path | None], inputs: list[str | Path | None]) -> None:
-    """Raise ConfigError if an output is an input or another output, or cannot be written."""
-    paths = [path for path in outputs if path is not None]
-    for path in paths:
-        keep_apart(path, inputs)
-        check_writable(path)
-    if len({os.path.realpath(path) for path in paths}) < len(paths):
-        raise ConfigError("two outputs are the same file", hint="choose another name for one")
 
 
 def _lines(found: dict[str, Any], report: Path) -> list[str]:

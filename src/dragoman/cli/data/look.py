@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.files import check_writable
 from dragoman.base.tables import aligned, count
 from dragoman.cli.data.reading import TEXT, ReadingFlags
-from dragoman.cli.input import STDIN, keep_apart
+from dragoman.cli.input import STDIN, check_outputs
 from dragoman.cli.options import Flag, Json, OutputFile, argument
 from dragoman.cli.outcome import tell, to_json, warn
 from dragoman.cli.writing import opened_output, shown_rate
@@ -48,9 +47,7 @@ def look(
     codes = reading.source_language, reading.target_language
     corpora = [_opened(names, codes) for names in (text, against or ()) if names]
     read = [*text, *(against or ()), *(file for corpus, _ in corpora for file in corpus.files)]
-    keep_apart(output, [*read, rules, terms])
-    if output is not None:
-        check_writable(output)
+    check_outputs([output], [*read, rules, terms])
     looks: list[Table] = []
     for corpus, sides in corpora:
         languages = corpus.source_language, corpus.target_language

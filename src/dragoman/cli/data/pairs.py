@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.base.files import check_writable, write_whole
+from dragoman.base.files import write_whole
 from dragoman.base.languages import related
 from dragoman.base.tables import count, listing
-from dragoman.cli.input import keep_apart
+from dragoman.cli.input import check_outputs
 from dragoman.cli.models import check_reverse_folder, files_of_models
 from dragoman.cli.options import Flag, Json, Quiet, argument
 from dragoman.cli.outcome import tell, to_json, waiting, warn
@@ -83,17 +83,12 @@ def pairs_from_documents(
 
     if output is not None and output.suffix not in _KINDS:
         raise ConfigError(f"{output}: not {listing(_KINDS)}", hint="choose one of these suffixes")
-    if output is not None and page is not None and output.resolve() == page.resolve():
-        raise ConfigError("-o and --page are the same file", hint="choose another file for the page")
     known_format = format if format in (None, bilingual.LINES) else format_named(format)
     languages = bilingual.languages_of_names((source, target), (source_language, target_language))
     codes = languages.source, languages.target
     couples, alone = bilingual.couples_of((source, target), languages)
     inputs = [*(path for couple in couples for path in couple), *alone, *(lexicon or ())]
-    for path in (output, page):
-        keep_apart(path, [*inputs, *files_of_models([model, reverse])])
-        if path is not None:
-            check_writable(path)
+    check_outputs([output, page], [*inputs, *files_of_models([model, reverse])])
     if output is not None:
         check_pairs_languages(output, *codes)
     if alone and not quiet:

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from dragoman.base.errors import ConfigError
-from dragoman.base.files import check_writable
 from dragoman.base.machine import usable_cores
 from dragoman.base.tables import count
-from dragoman.cli.input import keep_apart
+from dragoman.cli.input import check_outputs
 from dragoman.cli.options import Flag, Quiet
 from dragoman.cli.outcome import tell
 from dragoman.cli.writing import check_pairs_languages
@@ -46,12 +44,8 @@ class ReadingFlags:
 
         if output is not None:
             check_kind(output)
-            if report is not None and output.resolve() == report.resolve():
-                raise ConfigError(f"{output}: the output and the report", hint="choose another report")
         corpus = open_parallel(text, languages=(self.source_language, self.target_language))
-        for path in filter(None, (output, report)):
-            keep_apart(path, [*corpus.files, *text, *test])
-            check_writable(path)
+        check_outputs([output, report], [*corpus.files, *text, *test])
         if output is not None and corpus.source_language and corpus.target_language:
             check_pairs_languages(output, corpus.source_language, corpus.target_language)
         return corpus

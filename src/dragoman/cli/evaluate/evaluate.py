@@ -14,7 +14,7 @@ from dragoman.base.tables import count
 from dragoman.cli.evaluate import score as scoring
 from dragoman.cli.evaluate.contrast import evaluate_contrast
 from dragoman.cli.evaluate.directions import evaluate_directions
-from dragoman.cli.input import keep_apart
+from dragoman.cli.input import check_outputs
 from dragoman.cli.models import (
     Guides,
     Loading,
@@ -191,9 +191,7 @@ def evaluate(
     adapter = loading.adapter
     folders = files_of_models([*models, guides.reverse, adapter, *rivals])
     read = [*names, *rivals, guides.terms, *folders]
-    keep_apart(output, [*read, risk_chart])
-    keep_apart(risk_chart, read)
-    keep_apart(page, [*read, output, risk_chart])
+    check_outputs([output, risk_chart, page], read)
     alone = len(models) == 1 and adapter is None
     others: dict[str, list[str] | None] = {}  # the translations of files, None for models
     for one in rivals:

@@ -174,10 +174,6 @@ def _check_names(names: Sequence[str], output: Path | None) -> None:
             raise ConfigError(
                 f"{name}: a file of pairs; text of one language is needed", hint="write one sentence a line"
             )
-    if names.count(STDIN) > 1:
-        raise ConfigError(
-            "standard input is named twice", hint="it can be read only once; use a file for one of them"
-        )
     if output is not None:
         check_pairs_name(output)
 

@@ -13,8 +13,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragoman.cli.models import rounded
-
 if TYPE_CHECKING:
     from dragoman.documents.files import Doubt
 
@@ -61,7 +59,7 @@ def report_of(entries: Sequence[Doubt], summary: str, path: Path) -> bytes:
 def _object(one: Doubt) -> dict[str, Any]:
     table = asdict(one)
     del table["match"]
-    return table if one.match is None else {**table, "match": rounded(one.match)}
+    return table if one.match is None else {**table, "match": one.match.to_table()}
 
 
 def _csv(entries: Iterable[Doubt]) -> str:

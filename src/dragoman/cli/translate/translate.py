@@ -14,16 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.files import check_writable
-from dragoman.cli.input import STDIN, Input, keep_apart
-from dragoman.cli.models import (
-    Guides,
-    Loading,
-    files_of_models,
-    models_and_text,
-    rounded,
-    warn_if_uncalibrated,
-)
+from dragoman.cli.input import STDIN, Input, check_outputs, keep_apart
+from dragoman.cli.models import Guides, Loading, files_of_models, models_and_text, warn_if_uncalibrated
 from dragoman.cli.options import Flag, Flags, Model, Quiet, argument, check_applies
 from dragoman.cli.outcome import tell, warn
 from dragoman.cli.translate.documents import are_documents, plan_documents, protected, run_documents
@@ -65,14 +57,7 @@ Plain = Annotated[
         section="Lines of text",
     ),
 ]
-FILE_OPTIONS = (
-    "adapter",
-    "context_file",
-    "memory",
-    "prefix_file",
-    "reverse",
-    "terms",
-)  # read
+FILE_OPTIONS = ("adapter", "context_file", "memory", "prefix_file", "reverse", "terms")  # they name files
 
 
 def translate(
@@ -203,8 +188,7 @@ def translate(
     if documents:
         tasks = plan_documents(names, output, format, column)
         if report is not None:
-            keep_apart(report, [*names, guides.terms, guides.memory])
-            check_writable(report)
+            check_outputs([report], [*names, guides.terms, guides.memory])
         made = about(()) if len(tasks) > 1 else {}
         with guides.open(decoding.to, offers=report is not None) as guided:
             translator = guided(loading.load(models))
@@ -303,11 +287,7 @@ def _check_lines(
         )
     if prefix is not None and prefix_file is not None:
         raise ConfigError("--prefix together with --prefix-file", hint="leave out one of them")
-    if [*names, str(prefix_file), str(context_file)].count(STDIN) > 1:
-        raise ConfigError(
-            "standard input is named twice", hint="it can be read only once; use a file for one of them"
-        )
-    check_exist(names)
+    check_exist(names, prefix_file, context_file)
 
 
 # ---- standard error --------------------------------------------------------------------------------
@@ -355,7 +335,7 @@ def json_line(number: int, translation: Translation, end: str) -> str:
     """A JSON object with everything known about a translation."""
     table = {"line": number, "source": translation.source, **_figures(translation)}
     if translation.match is not None:
-        table["match"] = rounded(translation.match)
+        table["match"] = translation.match.to_table()
     if translation.alternatives:
         table["alternatives"] = [_figures(other) for other in translation.alternatives]
     return json.dumps(table, ensure_ascii=False) + "\n"

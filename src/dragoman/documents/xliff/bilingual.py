@@ -12,11 +12,15 @@ from dragoman.documents.edits import Decoded, Edit, Lines, apply
 from dragoman.documents.formats import Languages
 from dragoman.documents.segment import Content, Result, Segment, dealt, replaced_draft
 from dragoman.documents.xml.edits import indent, newline_of, refill, retag, written
-from dragoman.documents.xml.inline import Reader, Tag, changes, text_in, write
+from dragoman.documents.xml.inline import BREAK, Reader, Tag, changes, text_in, write
 from dragoman.documents.xml.pieces import Element, Piece, without_collection
 
 Unit = TypeVar("Unit")
 Part = TypeVar("Part")
+
+# The types of codes in XLIFF 1.2 (`ctype`) and TMX (`type`).
+_BREAKS = frozenset(("lb", "pb", "br", "x-lb", "x-br", "x-html-br"))
+_FORMATS = frozenset(("bold", "italic", "underlined", "ulined", "fmt", "x-bold", "x-italic", "x-underline"))
 
 
 @dataclass(slots=True)
@@ -122,6 +126,22 @@ class Bilingual(ABC, Generic[Unit, Part]):
         """Insert an element, with the name space of a source and indented as that is."""
         new = written(source.prefix(self._text) + name, inner, values)
         return Edit(place, place, indent(self._text, source) + new)
+
+
+def inline_tag(piece: Piece, key: str, kind: str) -> Tag:
+    """What an inline element of XLIFF 1 or TMX is, by the key of its pair and the kind of its code."""
+    match piece.name:
+        case "bx" | "bpt":
+            return Tag("open", key)
+        case "ex" | "ept":
+            return Tag("close", key)
+        case "it":
+            return Tag("close" if piece.attributes.get("pos") in ("close", "end") else "open")
+        case "x" | "ph" if kind in _BREAKS:
+            return BREAK
+        case "x" | "ph":
+            return Tag("empty" if kind in _FORMATS else "placeholder")
+    return Tag("empty" if piece.name == "ut" else "pair")
 
 
 def is_locked(elements: Iterable[Element | None]) -> bool:

@@ -14,9 +14,9 @@ from dragoman.base.languages import closest, related
 from dragoman.documents.edits import Edit, line_of
 from dragoman.documents.formats import Languages
 from dragoman.documents.segment import Segment, Status, translation_of
-from dragoman.documents.xliff.bilingual import Bilingual, News
+from dragoman.documents.xliff.bilingual import Bilingual, News, inline_tag
 from dragoman.documents.xml.edits import declarations, indent, indent_of_end, removal, written
-from dragoman.documents.xml.inline import BREAK, BREAKS, FORMATS, Tag, has_text
+from dragoman.documents.xml.inline import Tag, has_text
 from dragoman.documents.xml.pieces import XML_SPACE, Element, Piece, expect_root, read_xml
 from dragoman.text.corpora.formats.tmx import MACHINE
 
@@ -114,22 +114,7 @@ class Tmx(Bilingual[_Pair, _Pair]):
         return Edit(last, last, indent(self._text, pair.source) + new)
 
     def _describe(self, piece: Piece) -> Tag:
-        values = piece.attributes
-        match piece.name, values.get("type", ""):
-            case "bpt", _:
-                return Tag("open", values.get("i", ""))
-            case "ept", _:
-                return Tag("close", values.get("i", ""))
-            case "it", _:
-                return Tag("close" if values.get("pos") == "end" else "open")
-            case "ph", kind if kind in BREAKS:
-                return BREAK
-            case "ph", kind:
-                return Tag("empty" if kind in FORMATS else "placeholder")
-            case "ut", _:
-                return Tag("empty")
-            case _:
-                return Tag("pair")
+        return inline_tag(piece, piece.attributes.get("i", ""), piece.attributes.get("type", ""))
 
 
 def _language(variant: Element) -> str:

@@ -14,9 +14,9 @@ from dragoman.base.errors import DataError
 from dragoman.documents.edits import Edit
 from dragoman.documents.formats import expect_language
 from dragoman.documents.segment import Guard, Segment, Status, full_text, translation_of
-from dragoman.documents.xliff.bilingual import Bilingual, News, is_locked, units_of
+from dragoman.documents.xliff.bilingual import Bilingual, News, inline_tag, is_locked, units_of
 from dragoman.documents.xml.edits import declarations, removal
-from dragoman.documents.xml.inline import BREAK, BREAKS, FORMATS, Tag, has_text
+from dragoman.documents.xml.inline import Tag, has_text
 from dragoman.documents.xml.pieces import ATTRIBUTE, XML_SPACE, Element, Piece
 
 _OURS = "dragoman"  # the author of our notes
@@ -226,24 +226,11 @@ class Xliff12(Bilingual[_Unit, _Part]):
 
     def _describe(self, piece: Piece) -> Tag:
         values = piece.attributes
-        key = values.get("rid") or values.get("id", "")
-        match piece.name, values.get("ctype", ""):
-            case (("bx" | "bpt"), _):
-                return Tag("open", key)
-            case (("ex" | "ept"), _):
-                return Tag("close", key)
-            case "it", _:
-                return Tag("close" if values.get("pos") == "close" else "open")
-            case (("x" | "ph"), kind) if kind in BREAKS:
-                return BREAK
-            case (("x" | "ph"), kind):
-                return Tag("empty" if kind in FORMATS else "placeholder")
-            case "mrk", _ if values.get("mtype") in _DELETED:
-                return Tag("empty")
-            case "mrk", _ if values.get("mtype") == "protected":
-                return Tag("pair", translate=False)
-            case _:
-                return Tag("pair")
+        if piece.name == "mrk" and values.get("mtype") in _DELETED:
+            return Tag("empty")
+        if piece.name == "mrk" and values.get("mtype") == "protected":
+            return Tag("pair", translate=False)
+        return inline_tag(piece, values.get("rid") or values.get("id", ""), values.get("ctype", ""))
 
 
 def _inside(text: str, element: Element) -> str:

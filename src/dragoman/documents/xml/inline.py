@@ -30,9 +30,6 @@ class Tag:
     translate: bool | None = None  # whether the text in it is translated; None is as around it
 
 
-# The types of codes in XLIFF 1.2 (`ctype`) and TMX (`type`).
-BREAKS = frozenset(("lb", "pb", "br", "x-lb", "x-br", "x-html-br"))
-FORMATS = frozenset(("bold", "italic", "underlined", "ulined", "fmt", "x-bold", "x-italic", "x-underline"))
 BREAK = Tag("empty", shown="\n", breaks=True)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from dragoman.base.errors import ModelError
+from dragoman.base.files import json_of_model, read_of_model
 
 V = TypeVar("V", int, float, bool, str)
 
@@ -57,15 +58,7 @@ class JsonTable:
     @classmethod
     def read(cls, path: Path) -> JsonTable:
         """Raises ModelError if the file is missing or holds something else."""
-        try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise ModelError(f"{path}: missing", hint=_MARIAN) from error
-        except (OSError, ValueError, RecursionError) as error:
-            raise ModelError(f"{path}: cannot be read as JSON ({error})", hint=_AGAIN) from error
-        if not isinstance(values, dict):
-            raise ModelError(f"{path}: not a JSON object", hint=_AGAIN)
-        return cls(path, values)
+        return cls(path, json_of_model(path, missing=_MARIAN, damaged=_AGAIN))
 
     @classmethod
     def read_if_any(cls, path: Path) -> JsonTable:
@@ -146,6 +139,7 @@ class Folder:
         read = JsonTable.read_if_any if many else JsonTable.read
         vocabulary = read(path / "vocab.json")
         separate = tokenizer.get("separate_vocabs") is True
+        bytes_of = partial(read_of_model, missing=_MARIAN, damaged=_AGAIN)
         return cls(
             path=path,
             config=config,
@@ -153,9 +147,9 @@ class Folder:
             tokenizer=tokenizer,
             added=JsonTable.read_if_any(path / "added_tokens.json"),
             vocabularies=(vocabulary, JsonTable.read(path / "target_vocab.json") if separate else vocabulary),
-            segmenters=(_read_bytes(path / SEGMENTER, _WANTED),) * 2
+            segmenters=(read_of_model(path / SEGMENTER, missing=_WANTED, damaged=_AGAIN),) * 2
             if many
-            else (_read_bytes(path / SEGMENTERS[0]), _read_bytes(path / SEGMENTERS[1])),
+            else (bytes_of(path / SEGMENTERS[0]), bytes_of(path / SEGMENTERS[1])),
             tensors=_read_tensors(path),
         )
 
@@ -169,15 +163,6 @@ def text_of_token(token: object) -> str | None:
     if isinstance(token, dict):
         token = token.get("content")
     return token if isinstance(token, str) else None
-
-
-def _read_bytes(path: Path, hint: str = _MARIAN) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise ModelError(f"{path}: missing", hint=hint) from error
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read ({error.strerror or error})", hint=_AGAIN) from error
 
 
 def _read_tensors(folder: Path) -> dict[str, Tensor]:

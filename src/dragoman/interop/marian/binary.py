@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from dragoman.base.errors import ModelError
-from dragoman.base.files import write_whole
+from dragoman.base.files import read_of_model, write_whole
 
 _VERSION = 1
 _INTGEMM8 = 0x4101
@@ -56,10 +56,7 @@ Item = np.ndarray | Matrix
 
 def read_binary(path: Path) -> dict[str, Item]:
     """Return the items of a file by name. Raises ModelError that says what is wrong with it."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read ({error.strerror or error})", hint=_WHOLE) from error
+    data = read_of_model(path, missing=_WHOLE, damaged=_WHOLE)
     try:
         return _items(memoryview(data))
     except (ValueError, struct.error, UnicodeDecodeError) as error:

@@ -53,12 +53,7 @@ def merged_matrices(
 
 
 def write_adapter(
-    weights: Mapping[str, Tensor],
-    shape: AdapterShape,
-    folder: Path,
-    *,
-    base: Path,
-    name: str,
+    weights: Mapping[str, Tensor], shape: AdapterShape, folder: Path, *, base: Path, name: str
 ) -> None:
     """Write an adapter into `folder`, the weights last, as float32.
 

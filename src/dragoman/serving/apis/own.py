@@ -33,7 +33,6 @@ from dragoman.serving.http.fields import (
 from dragoman.serving.service.ask import Answer, Ask, Markup, Want
 from dragoman.serving.service.models import ServedModel
 from dragoman.text.formality import Formality
-from dragoman.text.guidance import Match
 from dragoman.text.segmenter import Splitting
 from dragoman.translation.search.options import Decoding
 from dragoman.translation.translation import Translation
@@ -42,6 +41,7 @@ _HEARTBEAT = 10.0  # seconds
 _WORDS = ("name", "digest", "source", "engine")
 _LISTS = ("targets", "adapters", "terms")
 _RETURNS = ("scores", *get_args(Want))
+_SAME = "sentences beam length_penalty n_best formality prefix adapter terms memory".split()  # as in `Ask`
 
 
 async def translate(call: Call) -> Plain | Response:
@@ -77,18 +77,10 @@ def _ask(call: Call) -> Ask:
         target=call["target"],
         model=call["model"],
         markup=call["markup"],
-        sentences=options["sentences"],
-        beam=options["beam"],
-        length_penalty=options["length_penalty"],
-        n_best=options["n_best"],
         quality=None if options["quality"] == "normal" else options["quality"],
         contexts=(" ".join(options["context"].split()),) if options["context"] else (),
-        formality=options["formality"],
-        prefix=options["prefix"],
-        adapter=options["adapter"],
-        terms=options["terms"],
-        memory=options["memory"],
         wants=frozenset(options["return"]) - {"scores"},
+        **{name: options[name] for name in _SAME},
     )
 
 
@@ -141,7 +133,7 @@ def _result(answer: Answer, ask: Ask, *, scores: bool) -> dict[str, Any]:
     if ask.n_best > 1:
         result["n_best"] = [{"text": text} for text in (answer.text, *answer.alternatives)]
     if answer.match is not None:
-        result["match"] = match_table(answer.match)
+        result["match"] = answer.match.to_table()
     if found is None:
         return result
     if scores:
@@ -155,11 +147,6 @@ def _result(answer: Answer, ask: Ask, *, scores: bool) -> dict[str, Any]:
     if "risk" in ask.wants and found.risk is not None:
         result["risk"], result["flags"] = found.risk.probability, found.risk.to_table()["flags"]
     return result
-
-
-def match_table(match: Match) -> dict[str, Any]:
-    """What a memory has for a text."""
-    return {"score": round(match.score, 1), "source": match.source, "target": match.target}
 
 
 def _tokens(found: Translation) -> list[dict[str, Any]]:

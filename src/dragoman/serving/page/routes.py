@@ -18,7 +18,7 @@ from dragoman.base.errors import DataError
 from dragoman.base.machine import has_pytorch
 from dragoman.serving.apis.endpoints import Call, Endpoint, Plain
 from dragoman.serving.apis.libretranslate import language_tables
-from dragoman.serving.apis.own import MATCH, WORD_PAIRS, match_table, model_table
+from dragoman.serving.apis.own import MATCH, WORD_PAIRS, model_table
 from dragoman.serving.http.errors import Refusal
 from dragoman.serving.http.fields import (
     Fields,
@@ -163,7 +163,7 @@ async def _matches(call: Call) -> Plain:
     """The similar pairs of the memory for a sentence."""
     text, ask = _one_sentence(call)
     found = await call.service.matches(text, _pair(call, ask), _MATCHES)
-    return {"matches": [match_table(Match(one.pair.source, one.pair.target, one.score)) for one in found]}
+    return {"matches": [Match(one.pair.source, one.pair.target, one.score).to_table() for one in found]}
 
 
 async def _corrections(call: Call) -> Response:
@@ -196,11 +196,7 @@ async def _how(call: Call) -> Plain:
 def _ask(call: Call) -> Ask:
     return Ask(
         source=None if call["source"] in (None, "", "auto") else call["source"],
-        target=call["target"],
-        model=call["model"],
-        adapter=call["adapter"],
-        terms=call["terms"],
-        memory=call["memory"],
+        **{name: call[name] for name in ("target", "model", "adapter", "terms", "memory")},
     )
 
 

@@ -125,15 +125,19 @@ def load_served(
     return served
 
 
+def check_model_names(names: Sequence[str]) -> None:
+    """Raise ConfigError without names, or for one that is there twice."""
+    if not names:
+        raise ConfigError("no model to serve", hint="name at least one model folder")
+    if double := next((name for name in names if names.count(name) > 1), None):
+        raise ConfigError(f"two models are called {double!r}", hint="give one another name: NAME=FOLDER")
+
+
 def load_all(
     specs: Sequence[ModelSpec], *, engine: EngineName | None, dtype: DType | None
 ) -> list[ServedModel]:
     """Load models, each with a name of its own. Raises as `load_served` does."""
-    names = [spec.called for spec in specs]
-    if not specs:
-        raise ConfigError("no model to serve", hint="name at least one model folder")
-    if double := next((name for name in names if names.count(name) > 1), None):
-        raise ConfigError(f"two models are called {double!r}", hint="give one another name: NAME=FOLDER")
+    check_model_names([spec.called for spec in specs])
     return [load_served(spec, engine=engine, dtype=dtype) for spec in specs]
 
 

@@ -17,14 +17,7 @@ from dragoman.text.corpora.languages import Languages, first_known, of_head, of_
 from dragoman.text.corpora.lines import STDIN, Line, TextFile, kept_file, one_line, open_text, read_lines
 from dragoman.text.corpora.shards import kind_of, not_a_pair, shards_of
 
-__all__ = [
-    "Corpus",
-    "Line",
-    "open_corpus",
-    "open_pairs",
-    "open_sources",
-    "read_lines",
-]
+__all__ = ["Corpus", "Line", "open_corpus", "open_pairs", "open_sources", "read_lines"]
 
 log = logging.getLogger(__name__)
 

@@ -67,8 +67,10 @@ def open_text(path: str | Path) -> TextFile:
 
 def kept_file(path: str | Path) -> TextFile:
     """Return a file that can be read more than once. A pipe is first copied to a temporary file."""
-    name = "standard input" if str(path) == STDIN else str(path)
-    return _spooled(path, name) if _flows(path) else TextFile(name, Path(path))
+    name, place = "standard input" if str(path) == STDIN else str(path), Path(path)
+    # Such as /dev/stdin or <(zcat train.en.gz).
+    is_pipe = str(path) == STDIN or (place.exists() and not place.is_file() and not place.is_dir())
+    return _spooled(path, name) if is_pipe else TextFile(name, place)
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
@@ -159,12 +161,6 @@ def line_text(line: bytes, name: str, number: int) -> str:
             f"{name}:{number}: not valid UTF-8",
             hint="correct the line; if the file has another encoding, convert it: iconv -f LATIN1 -t UTF-8",
         ) from error
-
-
-def _flows(path: str | Path) -> bool:
-    """Whether the bytes can be read only once, as from `-`, /dev/stdin or <(zcat train.en.gz)."""
-    path = Path(path)
-    return str(path) == STDIN or (path.exists() and not path.is_file() and not path.is_dir())
 
 
 def _spooled(path: str | Path, name: str) -> TextFile:

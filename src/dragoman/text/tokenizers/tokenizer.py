@@ -15,14 +15,14 @@ import json
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
 from dragoman.base.config import from_table, to_table
 from dragoman.base.errors import ConfigError, ModelError
-from dragoman.base.files import write_whole
+from dragoman.base.files import json_of_model, read_of_model, write_whole
+from dragoman.base.jobs import digest
 from dragoman.base.options import Option, Options
 from dragoman.text.corpora.reservoir import draw_sample
 from dragoman.text.spans import Span, spans_before, spans_of_prefixes, spans_of_surfaces
@@ -380,7 +380,7 @@ class Tokenizer:
             for suffix, data in vocabulary.to_files().items():
                 name = f"tokenizer{side}{suffix}"
                 write_whole(folder / name, data)
-                digests[name] = _digest(data)
+                digests[name] = digest(data)
         table: dict[str, Any] = {"format_version": 1, "config": to_table(self.config)}
         if not self.config.reserved:
             del table["config"]["placeholders"]  # releases without them read the file
@@ -404,12 +404,7 @@ class Tokenizer:
         """Return the tokenizer in `folder`. Raise ModelError if it is missing, damaged or too new."""
         folder = Path(folder)
         path = folder / _NAME
-        try:
-            table = json.loads(_read(path))
-        except (ValueError, RecursionError) as error:
-            raise ModelError(f"{path}: not valid JSON ({error})", hint=_RESTORE) from error
-        if not isinstance(table, dict):
-            raise ModelError(f"{path}: not a JSON object", hint=_RESTORE)
+        table = json_of_model(path, missing=_MISSING, damaged=_RESTORE)
         version = table.get("format_version")
         if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
             raise ModelError(
@@ -419,7 +414,7 @@ class Tokenizer:
         try:
             config = from_table(TokenizerConfig, table["config"])
             specials = from_table(Specials, table.get("specials", {}))
-            digests = {name: str(digest) for name, digest in table["files"].items()}
+            digests = {name: str(one) for name, one in table["files"].items()}
             sides = [
                 {end: f"tokenizer{side}{end}" for end in _SUFFIXES.get(config.kind, [".spm"])}
                 for side in _sides(config)
@@ -431,9 +426,12 @@ class Tokenizer:
             raise ModelError(f"{path}: not a tokenizer's configuration ({error})", hint=_RESTORE) from error
         vocabularies = []
         for side in sides:
-            files = {suffix: _read(folder / name) for suffix, name in side.items()}
+            files = {
+                suffix: read_of_model(folder / name, missing=_MISSING, damaged=_RESTORE)
+                for suffix, name in side.items()
+            }
             for suffix, name in side.items():
-                if _digest(files[suffix]) != digests[name]:
+                if digest(files[suffix]) != digests[name]:
                     raise ModelError(
                         f"{folder / name}: damaged, or from another model than {_NAME}", hint=_RESTORE
                     )
@@ -452,6 +450,7 @@ class Tokenizer:
 # The ends of the names of a vocabulary's files; the other kinds have one file.
 _SUFFIXES = {"words": [".words.json"], "mapped": [".spm", ".vocab.json"]}
 _OF_MARKS = ("languages", "source_mark", "target_mark")
+_MISSING = "is this the folder that training wrote?"
 _RESTORE = "restore the file, or train again in another folder"
 
 
@@ -494,16 +493,3 @@ def _vocabulary(files: dict[str, bytes], config: TokenizerConfig, specials: Spec
             from dragoman.text.tokenizers import subwords
 
             return subwords.Subwords(files[".spm"], config.languages)
-
-
-def _digest(data: bytes) -> str:
-    return blake2b(data, digest_size=16).hexdigest()
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise ModelError(f"{path}: missing", hint="is this the folder that training wrote?") from error
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read ({error.strerror or error})", hint=_RESTORE) from error

@@ -65,11 +65,11 @@ class Mood:
 def _nouns() -> dict[str, Noun]:
     described = {
         tag: tuple(ADJECTIVES[name] for name in names.split())
-        for tag, names in (line.split(":") for line in lexicon.DESCRIBED.strip().splitlines())
+        for tag, names in (line.split(":") for line in lexicon.TABLES["described"].strip().splitlines())
     }
     nouns: dict[str, Noun] = {}
     tags: tuple[str, ...] = ()
-    for line in lexicon.NOUNS.strip().splitlines():
+    for line in lexicon.TABLES["nouns"].strip().splitlines():
         head, colon, rest = line.rpartition(":")
         tags = tuple(head.split()) if colon else tags
         for entry in rest.strip(" ,").split(","):
@@ -81,7 +81,7 @@ def _nouns() -> dict[str, Noun]:
             nouns[singular if one in nouns else one] = Noun(
                 one, many, singular, plural, gender, german.endswith("*"), tags, described.get(tags[0], ())
             )
-    for line in lexicon.COMPOUNDS.strip().splitlines():
+    for line in lexicon.TABLES["compounds"].strip().splitlines():
         front, heads = line.split(":")
         modifier, prefix = front.split()
         for head in heads.split(","):
@@ -102,7 +102,7 @@ def _nouns() -> dict[str, Noun]:
 
 def _adjectives() -> dict[str, Adjective]:
     adjectives = {}
-    for entry in lexicon.ADJECTIVES.replace("\n", " ").split(","):
+    for entry in lexicon.TABLES["adjectives"].replace("\n", " ").split(","):
         english, german, more, mehr = (word.strip("-").replace("_", " ") for word in entry.split())
         base, _, stem = german.partition(":")
         adjectives[english] = Adjective(english, base, stem or base, more, mehr)
@@ -162,7 +162,7 @@ def _moods() -> dict[str, Mood]:
         # "He likes to read" is "Er liest gern": German has an adverb where English has a verb.
         "like to": Mood("like to", (), "habit", False),
     }
-    for line in lexicon.MOODS.strip().splitlines():
+    for line in lexicon.TABLES["moods"].strip().splitlines():
         name, *finite, time = line.split()
         english = name.replace("_", " ")
         helper = not english.endswith(" to") or english.startswith("would")
@@ -172,9 +172,9 @@ def _moods() -> dict[str, Mood]:
 
 ADJECTIVES = _adjectives()
 NOUNS = _nouns()
-VERBS = tuple(_verb(line) for line in lexicon.VERBS.strip().splitlines())
+VERBS = tuple(_verb(line) for line in lexicon.TABLES["verbs"].strip().splitlines())
 GERMAN_VERBS = {
     verb.prefix + verb.infinitive: verb
-    for verb in (*VERBS, *(_verb(line) for line in lexicon.SPECIAL_VERBS.strip().splitlines()))
+    for verb in (*VERBS, *(_verb(line) for line in lexicon.TABLES["special_verbs"].strip().splitlines()))
 }
 MOODS = _moods()

@@ -9,7 +9,7 @@ import errno
 import logging
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -17,10 +17,9 @@ from torch import Tensor
 
 from dragoman.base.errors import DragomanError, ModelError, TrainingError
 from dragoman.base.files import write_whole
-from dragoman.base.tables import listing
 from dragoman.models.folder.weights import (
     HasWeights,
-    not_finite,
+    check_finite,
     put_weights,
     read_weights,
     weights_of,
@@ -121,10 +120,10 @@ def _restored(folder: Path, model: HasWeights, optimizers: Optimizers, ema: Movi
     if any(len(each) > 1 or (moments and each == {frozenset()}) for each in kinds):
         raise ModelError(f"{folder / 'optimizer.safetensors'}: some parameters have no state", hint=DAMAGED)
     weights = read_weights(folder / "model.safetensors")
-    _check_finite(folder / "model.safetensors", weights)
+    check_finite(weights, f"{folder / 'model.safetensors'}:", hint=DAMAGED)
     if ema is not None:
         averages = read_weights(folder / _EMA)
-        _check_finite(folder / _EMA, averages)
+        check_finite(averages, f"{folder / _EMA}:", hint=DAMAGED)
         ema.put(averages, folder / _EMA)
     put_weights(model, weights, folder / "model.safetensors")
     for optimizer, each in zip(optimizers, ordered, strict=True):
@@ -138,7 +137,7 @@ def _read_moments(path: Path, model: HasWeights) -> dict[str, dict[str, Tensor]]
     """The state of the optimizers, by parameter and kind."""
     moments: dict[str, dict[str, Tensor]] = {}
     stored = read_weights(path)
-    _check_finite(path, stored)
+    check_finite(stored, f"{path}:", hint=DAMAGED)
     shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
     for key, value in stored.items():
         name, _, kind = key.rpartition("/")
@@ -146,11 +145,6 @@ def _read_moments(path: Path, model: HasWeights) -> dict[str, dict[str, Tensor]]
             raise ModelError(f"{path}: {key} does not fit the model", hint=DAMAGED)
         moments.setdefault(name, {})[kind] = value
     return moments
-
-
-def _check_finite(path: Path, values: Mapping[str, Tensor]) -> None:
-    if names := not_finite(values):
-        raise ModelError(f"{path}: NaN or infinite in {listing(names, most=3)}", hint=DAMAGED)
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

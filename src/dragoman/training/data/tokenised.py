@@ -270,7 +270,8 @@ def tokenise(
     about = {
         "files": seals,
         "dtype": dtype,
-        "corpus": [_name_of(shard) for shard in corpus.shards],
+        # Without folders.
+        "corpus": [" and ".join(PurePath(n).name for n in one.name.split(" and ")) for one in corpus.shards],
         "first_rows": work.first_rows,
         "made_with": made_with,
         "text": work.read.hexdigest(),
@@ -322,11 +323,6 @@ def usable(folder: Path) -> str | None:
         log.warning("%s: the tokenised text is damaged (%s)", folder, "; ".join(faults))
         return None
     return str(text)
-
-
-def _name_of(corpus: Corpus) -> str:
-    """The names of its files, without their folders."""
-    return " and ".join(PurePath(name).name for name in corpus.name.split(" and "))
 
 
 def first_change(corpus: Corpus, folder: Path) -> str:

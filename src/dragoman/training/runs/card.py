@@ -72,6 +72,7 @@ def render(
         languages = ", ".join(map(direction_name, directions))
         translates = f"between several languages: {languages}"
     head = ["", ""]
+    each = f" in each of {started.processes} processes" if started.processes > 1 else ""
     sections = {
         "Model": [
             head,
@@ -92,7 +93,7 @@ def render(
             ["command", f"`{shlex.join(command)}`" if command else "(from Python)"],
             ["updates, target tokens", f"{finished.step:,}, {finished.tokens:,}"],
             ["time", f"{finished.seconds / 60:.1f} minutes"],
-            ["arithmetic", f"{started.precision}, {_processes(started.threads, started.processes)}"],
+            ["arithmetic", f"{started.precision}, {count(started.threads, 'thread')}{each}"],
             ["seed", str(recipe.seed)],
             *_teachers(recipe),
             ["weights", finished.outcome],
@@ -147,7 +148,3 @@ def _validation(finished: Finished, leaked: str) -> list[list[str]]:
             [name, f"loss {scores['loss']:.4f}, BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}"]
         )
     return rows
-
-
-def _processes(threads: int, processes: int) -> str:
-    return count(threads, "thread") + (f" in each of {processes} processes" if processes > 1 else "")

@@ -157,11 +157,8 @@ class LinearCrossEntropy(torch.autograd.Function):
         # on every entry.
         hard = (1 - smoothing) * (1.0 if taught is None else 1 - taught.share)
         even: float | Tensor = smoothing / vocab
-        sum_of_rows_E, even_states_E, evenly = (
-            weight.to(sums).sum(0),
-            even * states.sum(0),
-            even * len(states),
-        )
+        sum_of_rows_E = weight.to(sums).sum(0)
+        even_states_E, evenly = even * states.sum(0), even * len(states)
         if weight_CNK is not None:
             even = (1 - hard - weight_CNK[:, :positions].sum(-1)).view(-1, 1) / vocab
             even_states_E, evenly = (even * states).sum(0), even.sum()
@@ -272,9 +269,8 @@ class Objective(nn.Module):
         Tokens that the output bias closes are left out of the loss in training, so their logits are not
         computed. Their probabilities are too small to make a difference.
         """
-        consistency = (
-            self.consistency if self.model.training else 0.0
-        )  # without dropout, both passes are equal
+        # Without dropout, both passes are equal.
+        consistency = self.consistency if self.model.training else 0.0
         copies = 2 if consistency else 1
         memory = self.model.encode(batch.source_BS.repeat(copies, 1), batch.source_len_B.repeat(copies))
         target_BT, predict_BT = batch.target_BT.repeat(copies, 1), batch.predict_BT.repeat(copies, 1)

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from dragoman.base.config import from_table, plain, to_table
 from dragoman.base.errors import ConfigError, ModelError
-from dragoman.base.files import broken, sealed, write_whole
+from dragoman.base.files import broken, json_of_model, sealed, write_whole
 from dragoman.base.options import entries
 from dragoman.models.shapes import Architecture, SSRUConfig, TransformerConfig
 from dragoman.translation.folder.digest import is_digest
@@ -257,20 +257,11 @@ def unusable(path: Path, error: Exception, what: str, hint: str = _RESTORE) -> M
 
 def read_json(folder: Path, name: str) -> dict[str, Any]:
     """The JSON object in a file of a model folder. Raises ModelError if it is missing or damaged."""
-    path = folder / name
     if not folder.is_dir():
         raise ModelError(f"{folder}: no such model folder", hint="train one: dragoman train ... -o FOLDER")
-    try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        hint = "is this the folder that training wrote?"
-        if (folder / "checkpoints").is_dir():
-            hint = "training has not finished here: repeat its command"
-        if name == "config.json" and (folder / ADAPTER).exists():
-            hint = "this is an adapter: merge it first (dragoman model merge), or translate with --adapter"
-        raise ModelError(f"{path}: missing", hint=hint) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: cannot be read ({error})", hint=_RESTORE) from error
-    if not isinstance(table, dict):
-        raise ModelError(f"{path}: not a JSON object", hint=_RESTORE)
-    return table
+    hint = "is this the folder that training wrote?"
+    if (folder / "checkpoints").is_dir():
+        hint = "training has not finished here: repeat its command"
+    if name == "config.json" and (folder / ADAPTER).exists():
+        hint = "this is an adapter: merge it first (dragoman model merge), or translate with --adapter"
+    return json_of_model(folder / name, missing=hint, damaged=_RESTORE)

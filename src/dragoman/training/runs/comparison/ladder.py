@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import write_whole
@@ -227,18 +228,12 @@ def _mean(runs: Sequence[Rung]) -> Rung:
     """The rung of several seeds, or the only run."""
     if len(runs) == 1:
         return runs[0]
-    longer = [run.longer_bleu for run in runs if run.longer_bleu is not None]
-    return replace(
-        runs[0],
-        updates=round(fmean(run.updates for run in runs)),
-        minutes=fmean(run.minutes for run in runs),
-        tokens=round(fmean(run.tokens for run in runs)),
-        bleu=fmean(run.bleu for run in runs),
-        lowercased=fmean(run.lowercased for run in runs),
-        chrf=fmean(run.chrf for run in runs),
-        longer_bleu=fmean(longer) if longer else None,
-        runs=tuple(runs),
-    )
+    means: dict[str, Any] = {}
+    for name in ("updates", "minutes", "tokens", "bleu", "lowercased", "chrf", "longer_bleu"):
+        values = [value for run in runs if (value := getattr(run, name)) is not None]
+        means |= {name: fmean(values)} if values else {}
+    counts = {name: round(means[name]) for name in ("updates", "tokens")}
+    return replace(runs[0], **means | counts, runs=tuple(runs))
 
 
 def _evaluate(entry: PlannedRung, planned: Seeded, translator: Translator, data_root: Path | None) -> Rung:

@@ -91,11 +91,6 @@ def open_tuned_directions(request: RunRequest, base: Base, say: Say) -> Texts:
     )
 
 
-def is_of_several(base: Base) -> bool:
-    """Whether the base reads or was trained on several languages."""
-    return bool(base.config.directions or base.tokenizer.languages)
-
-
 def _held_out(text: Corpus, seed: int, say: Say) -> tuple[Corpus, Corpus]:
     """The text without some of its pairs, and these."""
     counted = count_and_draw(text, most=MOST, seed=seed)

@@ -34,7 +34,7 @@ from dragoman.training.runs.tuning.held_out import (
 )
 from dragoman.training.runs.tuning.options import ReplayFrom, TuningConfig
 from dragoman.training.runs.tuning.recipe import check_own, replay_share, tuned_recipe
-from dragoman.training.runs.tuning.several import is_of_several, open_tuned_directions
+from dragoman.training.runs.tuning.several import open_tuned_directions
 
 
 def open_tuned_texts(request: RunRequest, base: Base, say: Say) -> Texts:
@@ -45,7 +45,7 @@ def open_tuned_texts(request: RunRequest, base: Base, say: Say) -> Texts:
     """
     data, valid, own = request.data, request.valid, request.own
     check_own(own, request.preset)
-    if is_of_several(base):
+    if base.config.directions or base.tokenizer.languages:  # several
         return open_tuned_directions(request, base, say)
     files = from_table(DataConfig, own.get("data", {}), "data")
     if data is None:
