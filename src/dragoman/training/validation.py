@@ -48,7 +48,7 @@ class Examiner:
     def examine(self, step: int) -> tuple[Candidate, Scored]:
         """Validate the current weights, on every process."""
         model = self.learner.model
-        losses = self._losses()
+        losses = self._losses(self.learner.world)
         model.eval()
         with self.learner.rounded(), torch.inference_mode():
             scored = self.translate(model) if self.translate is not None else NOT_SCORED
@@ -66,18 +66,23 @@ class Examiner:
         score = selection.validation_score(candidate, self.learner.config.stop_on)
         return replace(candidate, score=score), scored
 
-    def validation_loss(self) -> float | None:
-        """Nats a token of the validation text, computed by all processes; None without the text.
+    def validation_loss(self, *, alone: bool = False) -> float | None:
+        """Nats a token of the validation text; None without the text.
 
-        Of several directions it is the mean of their losses, or with `stop_direction` the worst.
+        All processes compute it, or `alone` this one. Of several directions it is the mean of their losses,
+        or with `stop_direction` the worst.
         """
-        return self._counting(self._losses())
+        return self._counting(self._losses(self._alone if alone else self.learner.world))
 
-    def _losses(self) -> dict[str, float]:
+    @property
+    def _alone(self) -> World:
+        return World(0, 1, self.learner.world.device)
+
+    def _losses(self, world: World) -> dict[str, float]:
         self.learner.model.eval()
         with self.learner.rounded(), torch.inference_mode():
             return {
-                direction_name(direction): self._loss(text, self.learner.world)
+                direction_name(direction): self._loss(text, world)
                 for direction, text in self.valid.items()
             }
 
@@ -92,7 +97,7 @@ class Examiner:
         """Negative log-likelihood of a text in nats a token, without smoothing, by this process alone."""
         self.learner.model.eval()
         with self.learner.rounded(), torch.inference_mode():
-            return self._loss(corpus, World(0, 1, self.learner.world.device))
+            return self._loss(corpus, self._alone)
 
     def _loss(self, corpus: TrainingText, world: World) -> float:
         source, target = corpus.epoch(0, seed=0)

@@ -147,6 +147,20 @@ def test_two_processes_train_several_seeds(text, tmp_path):
     assert table["spread"]["validation_loss"]["sd"] > 0
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("parallel", ["replicated", "sharded"])
+def test_two_processes_tune(text, tmp_path, parallel):
+    """The first one alone chooses the mean with the base, and scores it."""
+    few = ["training.max_updates=2", "training.validate_every=1", "training.batch_tokens=300"]
+    few += [f"training.parallel={parallel}", "training.calibrate=0"]
+    words = ["--from", MODEL, "--valid", *text, "--replay", *text, "-o", str(tmp_path / "x"), *few]
+
+    codes, said = ended(start("train", *text, *words))
+
+    assert codes == [0, 0], said
+    assert rows(tmp_path / "x", "interpolation") == 11
+
+
 @pytest.mark.slow
 def test_a_process_that_stops_answering_ends_the_run_and_is_named(text, tmp_path):
     """As a machine that hangs: no connection breaks."""

@@ -184,7 +184,7 @@ def _write(
             search = search_name(bundle.generation)
             row |= {"bleu": bleu.value, "signature": bleu.signature, "search": search}
         if prepared.validation:
-            row["loss"] = trainer.examiner.validation_loss()
+            row["loss"] = trainer.examiner.validation_loss(alone=True)
     doubted = doubts_after(before, prepared.recipe, updates=finished.step, bleu=row["bleu"])
     for line in doubted:
         say(f"warning: {line}")

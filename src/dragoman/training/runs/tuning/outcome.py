@@ -120,7 +120,7 @@ def _choose(
     for share in (0.0, *_SHARES):
         put(share)
         row = {"share": share}
-        if (loss := trainer.examiner.validation_loss()) is not None:
+        if (loss := trainer.examiner.validation_loss(alone=True)) is not None:
             row["loss"] = loss
         if prepared.general is not None:
             row["general_loss"] = trainer.examiner.loss_of(prepared.general)
