@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -19,24 +20,41 @@ from dragoman.evaluation.dual import Pair, PairScore
 from dragoman.text.corpora.reservoir import draw_sample
 
 _LINES = 60_000  # that the lexicon is learnt from
+_TOKENS = 250  # of a side: the rest of a longer text is not read
 _SPARE = 3  # words without evidence that each side also has: a short text says little
 
 
 class LexiconScorer:
-    """Scores pairs by a lexicon that is learnt from some of them. The score is from 0 to 1."""
+    """Scores pairs by a lexicon, which it learns from some of them when the first scores are wanted.
+
+    The score is from 0 to 1.
+    """
 
     def __init__(self, pairs: Iterable[Pair], languages: tuple[str | None, str | None]) -> None:
-        kept = draw_sample(pairs, _LINES, random.Random(1))
-        self.sides = [SideWords([pair[n] for pair in kept], code or "") for n, code in enumerate(languages)]
+        self._pairs, self._languages = pairs, languages
+
+    @cached_property
+    def sides(self) -> tuple[SideWords, SideWords]:
+        """The words of both sides."""
+        kept = draw_sample(self._pairs, _LINES, random.Random(1))
+        one, other = self._languages
+        sources, targets = [pair[0] for pair in kept], [pair[1] for pair in kept]
+        return SideWords(sources, one or ""), SideWords(targets, other or "")
+
+    @cached_property
+    def ways(self) -> tuple[_Way, _Way]:
+        """The lexicon in both directions."""
         one, other = self.sides
         lines = [*zip(one.lines, other.lines, strict=True)]
-        self.ways = _Way(one, other, lines), _Way(other, one, [pair[::-1] for pair in lines])
+        return _Way(one, other, lines), _Way(other, one, [pair[::-1] for pair in lines])
 
     def scores(self, pairs: Sequence[Pair]) -> list[PairScore]:
         """The logistic function of the mean of two log-ratios a word, which are the `entropies`."""
         found = []
         for pair in pairs:
-            words = [np.array(side.known(text), int) for side, text in zip(self.sides, pair, strict=True)]
+            words = [
+                np.array(side.known(text)[:_TOKENS], int) for side, text in zip(self.sides, pair, strict=True)
+            ]
             ratios = self.ways[0].ratio(*words), self.ways[1].ratio(*words[::-1])
             found.append(PairScore(1 / (1 + math.exp(-sum(ratios) / 2)), ratios))
         return found

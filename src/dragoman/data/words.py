@@ -103,7 +103,7 @@ def learnt(
     lines, count_V = IdPairs(_LINES), np.zeros(len(given.number), np.int64)
     for one, translation in pairs:
         lines.add(one, translation)
-    if not any(map(len, lines.source)) or not any(map(len, lines.target)):
+    if not any(map(min, zip(map(len, lines.source), map(len, lines.target), strict=True))):
         return plain
     for line in lines.source:
         np.add.at(count_V, np.asarray(line), 1)

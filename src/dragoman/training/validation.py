@@ -82,8 +82,7 @@ class Examiner:
         self.learner.model.eval()
         with self.learner.rounded(), torch.inference_mode():
             return {
-                direction_name(direction): self._loss(text, world)
-                for direction, text in self.valid.items()
+                direction_name(direction): self._loss(text, world) for direction, text in self.valid.items()
             }
 
     def _counting(self, losses: Mapping[str, float]) -> float | None:

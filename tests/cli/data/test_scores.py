@@ -105,6 +105,21 @@ def test_a_lexicon_needs_no_model(dragoman_, folder) -> None:
     assert "which pairs to keep?" in dragoman_(*words, "-o", "best.en-de.tsv").err
 
 
+def test_a_lexicon_is_learnt_once_and_needs_lines_with_two_sides(dragoman_, folder, monkeypatch) -> None:
+    words = ("data", "clean", "all.en-de.tsv", "--by", "lexicon", "--rules", "rules.toml", "--workers", 1)
+    assert dragoman_(*words, "--keep", 0.5, "--scores", "all.scores", "-o", "half.en-de.tsv").code == 0
+    monkeypatch.setattr("dragoman.data.lexical.draw_sample", None)  # nothing is learnt anew
+    assert dragoman_(*words, "--keep", 0.9, "--scores", "all.scores", "-o", "most.en-de.tsv").code == 0
+    assert len(read("half.en-de.tsv")) < len(read("most.en-de.tsv"))
+
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    write(folder / "sides.en-de.tsv", [("A dog.", ""), ("", "Ein Hund."), ("One", "Eins")])
+    words = ("data", "clean", "sides.en-de.tsv", *words[3:])
+    assert dragoman_(*words, "--keep", 1, "-o", "x.en-de.tsv").code == 0
+    assert read("x.en-de.tsv") == [("One", "Eins")]
+
+
 def test_a_least_score_and_the_file_of_scores(dragoman_, folder, words, models, monkeypatch) -> None:
     scores = by_hand(models)
     limit = sorted(scores)[20] * 1.001

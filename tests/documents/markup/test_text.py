@@ -87,7 +87,8 @@ def test_hyphens_at_line_ends_stay():
             "hier steht, wie der Befehl ein Debian‐\nPaket auspackt",
             "hier steht, wie der Befehl ein Debian‐Paket auspackt",
         ),
-        ("die Vor‐\nund Nachteile", "die Vor‐und Nachteile"),
+        ("die Vor‐\nund Nachteile", "die Vor‐ und Nachteile"),
+        ("les pré‐\net post‐traitements", "les pré‐ et post‐traitements"),
     ],
 )
 def test_divided_words_are_joined(lines: str, joined: str):

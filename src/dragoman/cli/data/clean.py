@@ -147,8 +147,10 @@ def clean_text(
         if scorer is not None:
             if not regular and scoring.scores is None:
                 scores = Path(stack.enter_context(TemporaryDirectory()), "scores")
-            options = {"by": scoring.by, "to": decoding.to, "max_length": decoding.max_source_tokens}
-            options |= {"batch_tokens": decoding.batch_tokens, **vars(loading)}
+            options: dict[str, object] = {"by": scoring.by}
+            if models:
+                options |= {"to": decoding.to, "max_length": decoding.max_source_tokens, **vars(loading)}
+                options["batch_tokens"] = decoding.batch_tokens
             make_scores(scores, scorer, corpus, chunks, about(**options), quiet=quiet)
         writer = stack.enter_context(writing_to(output, corpus.files or None, choice, [report]))
         if skipped := writer.written.lines:

@@ -28,7 +28,7 @@ _SENTENCE_END = re.compile(r"[.!?:…。！？؟۔।][\"'”’»)\]」』]*$")
 _NARROW, _NEARLY_FULL = 32, 0.7  # columns of wrapped text, and the share that a line fills
 _SPACE = re.compile(r"[ \t\r\n]+")  # a no-break space stays
 _BROKEN = re.compile(  # a word that groff or a soft hyphen divides
-    r"(?<=[^\W\d_])[\u2010\xad]\n(?=[a-z\xdf-\u024f\u03ac-\u03ce\u0430-\u045f])(?!(?:and|or|und|oder)\b)"
+    r"(?<=[^\W\d_])[\u2010\xad]\n(?=[a-z\xdf-\u024f\u03ac-\u03ce\u0430-\u045f])(?!(?:and|or|und|oder|et|ou|e|y|o|en|och|og)\b)"
 )
 _GAP = re.compile(r"( *\t[ \t]*| {3,})")
 _WIDEST = 120  # in columns; a longer line is an unwrapped paragraph
@@ -153,8 +153,8 @@ def _content(text: str, rows: list[_Row]) -> Content:
 
 def _seamless(before: str, after: str) -> bool:
     """Whether nothing stands between two lines: behind a hyphen, or in a script without spaces."""
-    if before[-1] in "-\u2010" and before[-2:-1].isalpha():
-        return after[0].isalpha()
+    if before[-1] in "-\u2010" and before[-2:-1].isalpha():  # "Vor‐ und Nachteile" keeps its space
+        return after[0].isalpha() if before[-1] == "-" else after[0].isupper()
     return solid(before[-1]) and solid(after[0])
 
 

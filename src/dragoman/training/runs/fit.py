@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from dragoman.base.errors import ConfigError, DataError, DragomanError, ModelError
+from dragoman.base.errors import DataError, DragomanError, ModelError
 from dragoman.base.tables import count, listing
 from dragoman.evaluation.risk.calibrate import calibrate_folder
 from dragoman.models import loops as native
@@ -212,7 +213,7 @@ def initial_model(prepared: Prepared, say: Callable[[str], None]) -> tuple[AnySe
     if base is not None:
         _start_from(base, model, prepared, say)
     if prepared.teacher is not None:
-        _start_from_teacher(prepared.teacher, model, say)
+        _start_from_teacher(prepared.teacher, model, prepared, say)
     if recipe.training.zero_start and base is None:
         with torch.no_grad():
             model.target_embedding.weight[config.start_id] = 0.0
@@ -221,18 +222,21 @@ def initial_model(prepared: Prepared, say: Callable[[str], None]) -> tuple[AnySe
     return model, base
 
 
-def _start_from_teacher(teacher: str, model: AnySeq2Seq, say: Callable[[str], None]) -> None:
+def _start_from_teacher(
+    place: str, model: AnySeq2Seq, prepared: Prepared, say: Callable[[str], None]
+) -> None:
     """Give the model those weights of the teacher that have the names and shapes of its own."""
-    own = weights_of(model)
-    weights = weights_of(Translator.load(teacher, download=True).bundle.model)
-    same = {name: weights[name] for name in own if name in weights and weights[name].shape == own[name].shape}
-    if not same:
-        raise ConfigError(
-            f"teacher.start: {teacher} has no weight of the name and shape of one of the student's",
-            hint="choose a student of the teacher's width, or leave teacher.start out",
+    teacher, own = Translator.load(place, download=True).bundle.model, weights_of(model)
+    if names := not_finite(weights_of(teacher)):
+        raise ModelError(
+            f"{place}: NaN or infinite in {listing(names, most=3)}", hint="choose another teacher"
         )
-    put_weights(model, own | same, teacher)
-    say(f"started from {count(sum(map(Tensor.numel, same.values())), 'parameter')} of {teacher}")
+    # Tied weights by each of their names: the student may have them apart.
+    weights = dict(cast(nn.Module, teacher).named_parameters(remove_duplicate=False))
+    same = {name: weights[name] for name in own if name in weights and weights[name].shape == own[name].shape}
+    put_weights(model, {name: weight.detach() for name, weight in (own | same).items()}, place)
+    reopen(model.logits, torch.from_numpy(prepared.training.in_targets(model.config.target_vocab)))
+    say(f"started from {count(sum(map(Tensor.numel, same.values())), 'parameter')} of {place}")
 
 
 def _start_from(base: Bundle, model: AnySeq2Seq, prepared: Prepared, say: Callable[[str], None]) -> None:

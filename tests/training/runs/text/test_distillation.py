@@ -26,7 +26,9 @@ from tests.training.runs.students import (
 from dragoman.base.config import from_table, read_toml
 from dragoman.base.errors import ConfigError, DataError, Interrupted, ModelError, TrainingError
 from dragoman.models.folder.bundle import load, save
-from dragoman.models.folder.weights import read_weights
+from dragoman.models.folder.weights import put_weights, read_weights, weights_of
+from dragoman.models.layers.embeddings import close
+from dragoman.models.seq2seq import build_model
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.checkpoints import whole as room
 from dragoman.training.data.tokenised import TokenisedCorpus
@@ -100,9 +102,42 @@ def test_a_student_starts_from_the_weights_of_its_teacher(teacher: Path, tmp_pat
     assert f"started from {shared:,} parameters of {teacher}" in heard.messages
 
 
+def test_a_student_opens_the_tokens_of_its_text_that_its_teacher_closed(
+    teacher: Path, tmp_path: Path
+) -> None:
+    """And has its own copy of weights that the teacher has tied."""
+    bundle = load(teacher)
+    closed = replace(bundle.model.config, output_bias=True)
+    other = build_model(closed)
+    put_weights(other, weights_of(other) | weights_of(bundle.model), "")
+    close(other.logits, torch.arange(len(other.logits.bias)) % 2 == 0)
+    save(replace(bundle, model=other), tmp_path / "closed")
+    distilled(
+        tmp_path / "closed", output=tmp_path / "x",
+        options=["model.d_model=32", "model.output_bias=true", "model.tie=none", "teacher.outputs=none",
+                 "teacher.start=true", "training.learning_rate=1e-9"],
+    )  # fmt: skip
+
+    own = read_weights(tmp_path / "x/model.safetensors")
+    seen = corpus(tmp_path / "x", "reference").in_targets(len(own["logits.bias"]))
+    assert own["logits.bias"][torch.from_numpy(seen)].min() > -1
+    assert own["source_embedding.weight"].allclose(own["target_embedding.weight"], atol=1e-6)
+
+
+def test_a_student_does_not_start_from_weights_that_are_not_finite(teacher: Path, tmp_path: Path) -> None:
+    bundle = load(teacher)
+    with torch.no_grad():
+        next(iter(bundle.model.parameters())).fill_(float("nan"))
+    save(bundle, tmp_path / "bad")
+
+    with pytest.raises(ModelError, match="NaN or infinite in"):
+        distilled(tmp_path / "bad", output=tmp_path / "x",
+                  options=["model.d_model=32", "teacher.outputs=none", "teacher.start=true"])  # fmt: skip
+
+
 def test_a_student_of_another_width_cannot_start_from_its_teacher(teacher: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"teacher.start: .* has no weight of the name and shape"):
-        distilled(teacher, output=tmp_path / "x", options=["teacher.start=true", "model.d_ff=64"])
+    with pytest.raises(ConfigError, match=r"model.d_model = 16, but .* has 32"):
+        distilled(teacher, output=tmp_path / "x", options=["teacher.start=true"])
 
 
 @pytest.mark.thorough

@@ -113,12 +113,19 @@ class Teachers:
     def taught(self, recipe: Recipe, own: Mapping[str, Any]) -> Recipe:
         """Return the recipe with their digests and, if the student needs it, their vocabulary.
 
-        `own` are the options of the user. Raises ConfigError if the vocabulary contradicts them.
+        `own` are the options of the user. Raises ConfigError if the vocabulary contradicts them, or the width
+        of a student that starts from the weights of a teacher.
         """
         options = replace(recipe.teacher, digests=self.digests)
         recipe = replace(recipe, teacher=options)
         if not options.needs_vocabulary:
             return recipe
+        teacher = self.members[0]
+        if options.start and (width := teacher.config.model.d_model) != recipe.model.d_model:
+            raise ConfigError(
+                f"teacher.start with model.d_model = {recipe.model.d_model}, but {teacher.name} has {width}",
+                hint=f"set model.d_model={width}, or leave teacher.start out",
+            )
         has, wanted = to_table(self.tokenizer.config), own.get("tokenizer")
         for name, value in (wanted if isinstance(wanted, Mapping) else {}).items():
             none = name == "placeholders" and value == self.tokenizer.config.reserved  # as "auto" has found
