@@ -28,7 +28,7 @@ from dragoman.text.segmenter import between, segment_text
 
 LINES = "lines"
 _TOKEN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2,}(?:[-_](?:[A-Z][a-z]{3}|[A-Z]{2}))?(?![A-Za-z0-9])")
-_MARKUP = re.compile(r"</?[A-Za-z][\w-]*(?:\s[^>]*)?>")
+_MARKUP = re.compile(r"""</?[A-Za-z][\w-]*(?:\s(?:"[^"]*"|'[^']*'|[^>"'])*)?>""")
 _SEPARATORS = re.compile(r"[./_\s-]+")
 
 

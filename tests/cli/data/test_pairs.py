@@ -84,7 +84,7 @@ def test_bad_input_is_refused(
 
 def test_text_of_pages_is_without_markup(capsys: pytest.CaptureFixture[str]) -> None:
     for language, text in (("en", "Run {0} &amp; wait."), ("de", "{0} aufrufen &amp; warten.")):
-        code = '<code class="notranslate"><span>a&lt;b&gt;</span></code>'
+        code = '<code class="notranslate" title="x>y"><span>a&lt;b&gt;</span></code>'
         page = f'<html><body><h1>14{language}<a href="#x">¶</a></h1><p>{text.format(code)}</p></body></html>'
         Path(f"page.{language}.html").write_text(page, encoding="utf-8")
 

@@ -48,7 +48,9 @@ def test_a_run_that_can_work(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> 
 def test_too_few_pairs(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:
     (line,) = doubts_before(recipe(), texts[1], vocabulary=400, processes=1)
     assert line.startswith(f"{len(texts[1])} training pairs: too few")
-    assert doubts_before(recipe("tuning.base=sha256:0"), texts[1], vocabulary=9999, processes=1) == []
+    started = 'teacher.models=["a"]', "teacher.start=true"
+    for words in (["tuning.base=sha256:0"], started):
+        assert doubts_before(recipe(*words), texts[1], vocabulary=9999, processes=1) == []
 
 
 def test_a_vocabulary_of_whole_words(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:

@@ -22,14 +22,14 @@ _MARK = re.compile(r"\w@@(?: |$)|(?:^| )\u2581\w")
 def doubts_before(recipe: Recipe, text: TrainingText, *, vocabulary: int, processes: int) -> list[str]:
     """The reasons that show before the run. `vocabulary` is the number of entries on both sides.
 
-    A model that is tuned can translate already, so its text may be small; how long it warms up counts.
+    A model that is tuned, or starts from its teacher, can translate already, so its text may be small; how long it warms up counts.
     """
     parts = [part.corpus for part in text.parts] if isinstance(text, Mixture) else [text]
     corpora = [part for part in parts if isinstance(part, TokenisedCorpus)]
     pairs = sum(map(len, corpora))
     sides = sum(len(one.source.values) for one in corpora), sum(len(one.target.values) for one in corpora)
     lines = []
-    if not recipe.tuning.base:
+    if not recipe.tuning.base and not recipe.teacher.start:
         if pairs < FEW_PAIRS:
             lines.append(
                 f"{count(pairs, 'training pair')}: too few to learn to translate from nothing; add text, or "
