@@ -22,7 +22,8 @@ _MARK = re.compile(r"\w@@(?: |$)|(?:^| )\u2581\w")
 def doubts_before(recipe: Recipe, text: TrainingText, *, vocabulary: int, processes: int) -> list[str]:
     """The reasons that show before the run. `vocabulary` is the number of entries on both sides.
 
-    A model that is tuned, or starts from its teacher, can translate already, so its text may be small; how long it warms up counts.
+    A model that is tuned, or starts from its teacher, can translate already, so its text may be small; how
+    long it warms up counts.
     """
     parts = [part.corpus for part in text.parts] if isinstance(text, Mixture) else [text]
     corpora = [part for part in parts if isinstance(part, TokenisedCorpus)]
