@@ -120,7 +120,7 @@ def clean_text(
         scorer = LexiconScorer(((line.source, line.target) for line in corpus), languages)
     parts, missing = rules_of(corpus, table, languages)
     for name in idle_sections(table, languages, [file for one in corpus.shards for file in one.files]):
-        warn(f"{rules}: no text is of [{name}]")
+        warn(f"{rules}: [{name}] applies to none of this text")
     for name in missing:
         warn(f'without {name}, for want of its library: pip install "dragoman[data]"')
     if missing_code := [side for side, code in zip(("source", "target"), languages, strict=True) if not code]:
