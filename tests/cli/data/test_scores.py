@@ -103,6 +103,8 @@ def test_a_lexicon_needs_no_model(dragoman_, folder) -> None:
     ended = dragoman_(*words, "--keep", keep, "--score", "x", "-o", "best.en-de.tsv")
     assert (ended.code, "--by lexicon uses no model" in ended.err) == (2, True)
     assert "which pairs to keep?" in dragoman_(*words, "-o", "best.en-de.tsv").err
+    ended = dragoman_(*words, "--keep", keep, "--dtype", "int8", "-o", "best.en-de.tsv")
+    assert (ended.code, "are for --score" in ended.err) == (2, True)
 
 
 def test_a_lexicon_is_learnt_once_and_needs_lines_with_two_sides(dragoman_, folder, monkeypatch) -> None:

@@ -92,6 +92,8 @@ def clean_text(
     scoring.check()
     models = scoring.score or []
     loading.check(models)
+    if not models and (decoding.to or loading != Loading()):
+        raise ConfigError("--to, --dtype and --average are for --score", hint="leave them out")
     regular = output.is_file() or not output.exists()
     if regular:
         check_kind(output)
