@@ -34,6 +34,23 @@ def low_rank_product(down_CI: Tensor, up_OR: Tensor, scale: float) -> Tensor:
     return torch.cat([up @ down for up, down in pairs]) * scale
 
 
+def learn_rows(model: AnySeq2Seq, extended: tuple[int, int]) -> None:
+    """Let the rows of new tokens learn beside the adapter, which alone cannot make a token likely.
+
+    `extended` has the sizes of source and target vocabulary before. `Learner` puts the rows of old tokens
+    back after each update: they are in the same matrices.
+    """
+    source, target = extended
+    for layer, old in (
+        (model.source_embedding, source),
+        (model.target_embedding, target),
+        (model.logits, target),
+    ):
+        for weight in layer.parameters(recurse=False):
+            weight.requires_grad_(True)
+            weight.old_rows = old  # type: ignore[attr-defined]
+
+
 class LowRank(nn.Module):
     """(alpha / R) B A x for a linear layer."""
 

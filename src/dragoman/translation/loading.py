@@ -146,18 +146,24 @@ def _native_folder(path: str | Path, folder: Path, config: FolderConfig, dtype: 
 
 
 def _adapted(loaded: Loaded, folder: Path, adapter: AdapterConfig) -> Variant:
-    """The model with an adapter, which shares the unchanged weights."""
+    """The model with an adapter, which shares the unchanged weights. One that adds languages is a `Loaded`
+    with a tokenizer of its own, and shares nothing.
+    """
+    from dragoman.translation.folder.adapter import ADAPTER_WEIGHTS, extension
     from dragoman.translation.native.native import NativeEngine
 
     @cache
     def load_bundle() -> Bundle:
-        from dragoman.models.folder.merge import adapted_model
+        from dragoman.models.folder.merge import adapted
 
-        bundle = loaded.load_bundle()
-        return replace(bundle, model=adapted_model(bundle.model, folder, adapter))
+        return adapted(loaded.load_bundle(), folder, adapter)
 
+    if extension(folder) is not None:
+        require_pytorch(f"{folder}: adding languages to a model")
+        native = isinstance(loaded.engine, NativeEngine)
+        dtype = cast("DType", loaded.engine.dtype) if isinstance(loaded.engine, NativeEngine) else None
+        return ready(load_bundle(), dtype=dtype, engine="native" if native else "pytorch")
     if isinstance(loaded.engine, NativeEngine):
-        from dragoman.translation.folder.adapter import ADAPTER_WEIGHTS
         from dragoman.translation.native.weights import map_weights
 
         path = folder / ADAPTER_WEIGHTS

@@ -118,11 +118,18 @@ class Translator:
         self.generation = generation or Beam()
         self.adapter: str | None = None  # the name of the one in use
         self.models = 1  # how many translate together
-        self._own_risks = self.risk_models  # of the model without an adapter
-        # By the name of the adapter: its engine, and what loads its PyTorch model.
-        self._variants: dict[str | None, tuple[Engine, Callable[[], Bundle] | None]]
-        self._variants = {name: (one.engine, one.load_bundle) for name, one in (adapters or {}).items()}
-        self._variants[None] = engine, load_bundle
+        self._load_bundle = load_bundle
+        # What differs between the model without an adapter and each adapter. Risks were learnt for the
+        # weights of the model, and a shortlist for its vocabulary.
+        names = (
+            "engine tokenizer shortlist risk_models source_language target_language _directions _load_bundle"
+        )
+        own = {name: vars(self)[name] for name in names.split()}
+        self._variants: dict[str | None, dict[str, Any]] = {None: own}
+        for name, one in (adapters or {}).items():
+            larger = vars(type(self).of(cast("Loaded", one))) if hasattr(one, "tokenizer") else {}
+            new = {"engine": one.engine, "_load_bundle": one.load_bundle, "risk_models": {}}
+            self._variants[name] = own | {key: larger[key] for key in own if larger} | new
         self._load_again: partial[Translator] | None = None  # see `__reduce__`
 
     @classmethod
@@ -214,8 +221,8 @@ class Translator:
         together = copy(first)
         together.models, together.engine = len(members), engine_of_members(members, average)
         together.reads = tuple(kind for kind in first.reads if all(kind in one.reads for one in members))
-        together.adapter, together._variants = None, {None: (together.engine, lambda: first.bundle)}
-        together.risk_models = together._own_risks = {}
+        together.adapter, together.risk_models, together._load_bundle = None, {}, lambda: first.bundle
+        together._variants = {None: {name: vars(together)[name] for name in first._variants[None]}}
         together._load_again = partial(cls.ensemble, members, average=average)
         return together
 
@@ -315,9 +322,7 @@ class Translator:
                 hint = f"loaded are {', '.join(self.adapters)}" if self.adapters else ""
                 hint = hint or "load it: Translator.load(MODEL, adapter=FOLDER)"
                 raise ConfigError(f"adapter {adapter!r} is not loaded", hint=hint)
-            other.adapter, other.engine = adapter, self._variants[adapter][0]
-            # Learnt for the weights of the model: an adapter's translations have another risk.
-            other.risk_models = self._own_risks if adapter is None else {}
+            vars(other).update(self._variants[adapter], adapter=adapter)
         if terms is not None:
             guide = term_guide(terms, terms_mode, self._languages, self.tokenizer, self.reads)
             check_term_languages((guide,), self._languages, self._directions.targets, None)
@@ -337,8 +342,7 @@ class Translator:
         A native engine has no PyTorch model, so the first use loads it. Raises ConfigError if PyTorch is not
         installed, or for an engine of your own.
         """
-        load_bundle = self._variants[self.adapter][1]
-        if load_bundle is None:
+        if (load_bundle := self._load_bundle) is None:
             raise ConfigError(
                 f"{type(self.engine).__name__}: has no PyTorch model to look into",
                 hint="load the model folder with Translator.load",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,19 @@ import torch
 from tests.text.tokenizers.test_extend import NEW, OLD, learnt, mapped
 
 from dragoman.base.errors import ConfigError
+from dragoman.models.adapter import AdapterShape
 from dragoman.models.folder import bundle
 from dragoman.models.folder.bundle import Bundle
 from dragoman.models.folder.check import check_folder
 from dragoman.models.folder.extend import extend_folder
+from dragoman.models.folder.merge import adapted, rows_of_new, write_adapter
 from dragoman.models.folder.quantisation import quantise_folder
-from dragoman.models.folder.weights import read_weights
+from dragoman.models.folder.weights import read_weights, weights_of
+from dragoman.models.lora import add_lora, lora_weights
 from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.folder.adapter import read_adapter
 from dragoman.translation.folder.config import read_config
 from dragoman.translation.translator import Translator
 
@@ -107,6 +112,37 @@ def test_it_translates_as_before(tmp_path: Path) -> None:
     assert (new.directions, new.sources, new.targets) == ((("en", "de"),), ("en",), ("de",))
     assert all(check.status != "fault" for check in check_folder(tmp_path / "new"))
     assert "| added | 60 pieces and marks of de, bg |" in (tmp_path / "new" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("tie", ["all", "decoder", "none"])
+@pytest.mark.parametrize("output_bias", [False, True])
+def test_an_adapter_with_the_new_rows_makes_the_old_model_the_new_one(
+    tmp_path: Path, tie: str, output_bias: bool
+) -> None:
+    tokenizer = learnt(kind="unigram", shared=tie == "all")
+    folder = saved(tmp_path / "old", tokenizer, tie=tie, output_bias=output_bias)
+    extend_folder(folder, NEW, ["bg"], tmp_path / "new", pieces=60)
+    config, new = read_config(tmp_path / "new"), bundle.load(tmp_path / "new")
+    assert config.extended == (tokenizer.source_size, tokenizer.target_size)
+    lora = lora_weights_of(new.model)  # their product is zero
+    weights = weights_of(new.model)
+    adapter = {**lora, **rows_of_new(weights, config.extended)}
+    shape = AdapterShape(rank=1, alpha=1)
+    write_adapter(adapter, shape, tmp_path / "adapter", base=tmp_path / "new", name="bg", extended=new)
+
+    for base in ("old", "new"):
+        about = read_adapter(tmp_path / "adapter", tmp_path / base, read_config(tmp_path / base))
+        both = adapted(bundle.load(tmp_path / base), tmp_path / "adapter", about)
+        found = weights_of(both.model)
+        assert found.keys() == weights.keys()
+        assert all(torch.equal(found[name], weights[name]) for name in weights)
+        assert both.tokenizer.languages == ("de", "bg")
+
+
+def lora_weights_of(model: AnySeq2Seq) -> dict[str, torch.Tensor]:
+    copied = copy.deepcopy(model)
+    add_lora(copied, rank=1, alpha=1)
+    return {name: one.detach() for name, one in lora_weights(copied).items()}
 
 
 def test_more_languages_later(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from dragoman.models.adapter import AdapterShape
 from dragoman.models.folder import bundle
 from dragoman.models.folder.average import average_folders
 from dragoman.models.folder.check import check_adapter_folder
-from dragoman.models.folder.merge import adapted_model, merge_adapter, write_adapter
+from dragoman.models.folder.merge import adapted, merge_adapter, write_adapter
 from dragoman.models.folder.quantisation import quantise_folder
 from dragoman.models.folder.weights import read_weights, weights_of
 from dragoman.models.lora import add_lora, lora_shape, lora_weights
@@ -125,10 +125,8 @@ def test_merging_is_the_formula(base: Path, adapter: Path, tmp_path: Path) -> No
 
 
 def test_an_adapted_model_shares_what_did_not_change(base: Path, adapter: Path) -> None:
-    model = bundle.load(base).model
-    expected = by_hand(base, adapter)
-
-    other = adapted_model(model, adapter, read(adapter, base))
+    own_bundle, expected = bundle.load(base), by_hand(base, adapter)
+    model, other = own_bundle.model, adapted(own_bundle, adapter, read(adapter, base)).model
 
     own = dict(model.named_parameters())
     for name, weight in other.named_parameters():
@@ -306,7 +304,7 @@ def test_half_precision_weights_are_adapted_too(base: Path, adapter: Path) -> No
     change(adapter, lambda weights: weights.update({k: v.bfloat16() for k, v in weights.items()}))
     expected = by_hand(base, adapter)
 
-    other = adapted_model(bundle.load(base).model, adapter, read(adapter, base))
+    other = adapted(bundle.load(base), adapter, read(adapter, base)).model
 
     for name, weight in other.named_parameters():
         np.testing.assert_array_equal(weight.detach().numpy(), expected[name], err_msg=name)

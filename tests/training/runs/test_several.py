@@ -7,10 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from tests.training.runs.test_run import Notes
 
 from dragoman import Translator, train
-from dragoman.base.errors import ConfigError
+from dragoman.base.errors import ConfigError, ModelError
+from dragoman.models.folder.check import check_adapter_folder
+from dragoman.models.folder.extend import extend_folder
+from dragoman.models.folder.merge import merge_adapter
+from dragoman.models.folder.weights import read_weights
+from dragoman.serving.service.models import ModelSpec, load_served
 from dragoman.text import toy
 from dragoman.translation.folder.config import read_config
 
@@ -181,6 +187,67 @@ def test_old_pairs_are_named_beside_new_ones(many: Path, data: Path, tmp_path: P
     train(base=many, recipe=recipe, data_root=data, output=tmp_path / "tuned", overrides=overrides)
     names = [row["text"] for row in rows(tmp_path / "tuned", "comparison")]
     assert names == ["in domain, en-de", "in domain, de-en", "in domain, en-cs"]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("options", [[], ["training.ema=0.9"], ["training.precision=bf16"]])
+def test_an_adapter_adds_a_language(many: Path, data: Path, tmp_path: Path, options: list[str]) -> None:
+    pairs = [(english, english.replace("e", "ę")[::-1]) for english, _ in PAIRS]
+    extended, new = tmp_path / "extended", [target for _, target in pairs]
+    extend_folder(many, new, ["pl"], extended, pieces=40)
+    overrides = ["training.max_updates=3", "training.validate_every=3", "tuning.lora_rank=2", *options]
+    own = {"source_language": "en", "target_language": "pl", "overrides": overrides}
+    train(pairs, base=extended, output=tmp_path / "polish", **own)  # type: ignore[arg-type]
+    adapter, whole = tmp_path / "polish" / "adapter", Translator.load(tmp_path / "polish")
+    lines = ["The dog sleeps.", "A small window looks over the garden."]
+    expected = [(one.text, one.tokens) for one in whole.translate(lines, to="pl")]
+    before = [(one.text, one.score) for one in Translator.load(many).translate(lines, to="de")]
+    old, tuned = (read_weights(one / "model.safetensors") for one in (many, tmp_path / "polish"))
+
+    for name in (
+        "target_embedding.weight",
+        "logits.bias",
+    ):  # the rows of old tokens stay, those of new ones learn
+        first = old.get(name, torch.zeros(len(old["target_embedding.weight"])))
+        assert torch.equal(tuned[name][: len(first)], first)
+    begun = read_weights(extended / "model.safetensors")["target_embedding.weight"]
+    assert not torch.equal(tuned["target_embedding.weight"][len(first) :], begun[len(first) :])
+    for base in (many, extended):
+        for engine in ("native", "pytorch"):
+            both = Translator.load(base, adapter={"polish": adapter}, engine=engine)  # type: ignore[arg-type]
+            polish = both.using(adapter="polish")
+            assert [(one.text, one.tokens) for one in polish.translate(lines, to="pl")] == expected
+            assert ("en", "pl") in polish.directions
+            if base == many and engine == "native":
+                off = polish.using(adapter=None)
+                assert [(one.text, one.score) for one in off.translate(lines, to="de")] == before
+                assert (off.tokenizer.languages, off.directions) == (("de", "en", "cs"), whole.directions[:3])
+    merge_adapter(many, adapter, tmp_path / "merged")
+    merged = read_weights(tmp_path / "merged" / "model.safetensors")
+    assert merged.keys() == tuned.keys()
+    assert all(torch.allclose(merged[name], tuned[name], rtol=1e-5, atol=1e-6) for name in tuned)
+    assert [one.text for one in Translator.load(tmp_path / "merged").translate(lines, to="pl")] == [
+        text for text, _ in expected
+    ]
+    assert all(check.status == "ok" for check in check_adapter_folder(adapter))
+
+
+@pytest.mark.thorough
+def test_what_an_adapter_with_a_language_refuses(many: Path, data: Path, tmp_path: Path) -> None:
+    extended = tmp_path / "extended"
+    extend_folder(many, [target for _, target in PAIRS], ["pl"], extended, pieces=5)
+    overrides = ["training.max_updates=1", "training.validate_every=1", "tuning.lora_rank=2"]
+    own: dict[str, Any] = {"source_language": "en", "target_language": "pl"}
+    train(PAIRS, base=extended, output=tmp_path / "polish", overrides=overrides, **own)
+    adapter = tmp_path / "polish" / "adapter"
+    with pytest.raises(ConfigError, match="'polish': adds languages") as error:
+        load_served(ModelSpec(folder=many, adapters={"polish": adapter}))
+    assert "serve the folder" in (error.value.hint or "")
+    path = adapter / "extended" / "config.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"pl"', '"sk"'), encoding="utf-8")
+    with pytest.raises(ModelError, match="config.json"):
+        Translator.load(many, adapter=adapter)
+    assert [check.name for check in check_adapter_folder(adapter) if check.status == "fault"] == ["extended"]
 
 
 @pytest.mark.thorough

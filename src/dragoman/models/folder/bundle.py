@@ -54,6 +54,20 @@ class Bundle:
     alignment: AttentionOf | None = None  # the head of the decoder that was trained to align
     guidance: tuple[str, ...] = ()  # what it was trained to read with a line: "terms", "matches"
 
+    @classmethod
+    def of(cls, model: AnySeq2Seq, tokenizer: Tokenizer, config: FolderConfig) -> Bundle:
+        """The bundle of a model with the languages and the search of this configuration."""
+        return cls(
+            model=model.eval(),
+            tokenizer=tokenizer,
+            source_language=config.source_language,
+            target_language=config.target_language,
+            directions=config.directions,
+            generation=config.generation,
+            alignment=config.alignment,
+            guidance=config.guidance,
+        )
+
     @property
     def config(self) -> FolderConfig:
         """The contents of config.json and generation.json."""
@@ -115,16 +129,7 @@ def load(folder: Path) -> Bundle:
     put_weights(model, weights, path)
     check_digest(path, config.weights)
     check_digests(folder)
-    return Bundle(
-        model=model.eval(),
-        tokenizer=tokenizer,
-        source_language=config.source_language,
-        target_language=config.target_language,
-        directions=config.directions,
-        generation=config.generation,
-        alignment=config.alignment,
-        guidance=config.guidance,
-    )
+    return Bundle.of(model, tokenizer, config)
 
 
 def new_model(shape: Architecture, header: Mapping[str, Outline], path: Path) -> AnySeq2Seq:

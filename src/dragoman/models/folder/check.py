@@ -12,14 +12,16 @@ from safetensors import SafetensorError, safe_open
 
 from dragoman.base.errors import ModelError
 from dragoman.base.tables import listing
-from dragoman.models.adapter import DOWN, UP, WEIGHT
+from dragoman.models.adapter import DOWN, ROWS, UP, WEIGHT
 from dragoman.models.folder.bundle import new_model
 from dragoman.models.folder.weights import not_finite, outlines, weights_of
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.folder.adapter import (
     ADAPTER_WEIGHTS,
+    EXTENDED,
     AdapterConfig,
     check_adapter_digest,
+    extension,
     read_adapter_config,
 )
 from dragoman.translation.folder.config import (
@@ -221,7 +223,10 @@ def _adapter_checks(folder: Path) -> Iterator[Check]:
     if config is not None:
         yield _attempted(_DIGEST, lambda: check_adapter_digest(folder, config), config.weights)[1]
         if header is not None:
-            yield _adapter_shapes(config, header)
+            layers = {name: outline for name, outline in header.items() if not name.endswith(ROWS)}
+            yield _adapter_shapes(config, layers)
+    if (folder / EXTENDED).exists():
+        yield _attempted(EXTENDED, lambda: extension(folder))[1]
     if header is not None:
         yield _finite(header, path)
 

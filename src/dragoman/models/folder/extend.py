@@ -25,6 +25,7 @@ from dragoman.models.layers.embeddings import CLOSED
 from dragoman.text.corpora.languages import is_language
 from dragoman.text.tokenizers.extend import extend
 from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.folder.adapter import base_digest
 from dragoman.translation.folder.card import write_card
 from dragoman.translation.folder.config import FolderConfig, read_config
 
@@ -68,7 +69,13 @@ def extend_folder(
                 weights[name] = torch.cat([old_VE, *(row[None] for row in rows)])
         bias_V = weights.get("logits.bias", torch.zeros(config.model.target_vocab))
         weights["logits.bias"] = torch.cat([bias_V, bias_V.new_full((len(targets),), CLOSED)])
-        extended = replace(config, model=shape, directions=directions)
+        extended = replace(
+            config,
+            model=shape,
+            directions=directions,
+            original=base_digest(folder, config),
+            extended=config.extended or (config.model.source_vocab, config.model.target_vocab),
+        )
         write_folder(extended, tokenizer, weights, part)
         added = f"{count(len(targets) - len(marks), 'piece')} and marks of {', '.join(marks)}"
         origin = f"{folder}, {config.weights or 'without a digest'}"

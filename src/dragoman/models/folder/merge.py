@@ -6,27 +6,46 @@ import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
+import torch
 from torch import Tensor, nn
 
 from dragoman.base.files import new_folder, write_whole
-from dragoman.models.adapter import DOWN, UP, WEIGHT, AdapterShape
-from dragoman.models.folder.bundle import write_folder
-from dragoman.models.folder.weights import check_finite, read_weights, weights_of, writing_weights
+from dragoman.models.adapter import BIAS, DOWN, ROWS, ROWS_OF, UP, WEIGHT, AdapterShape
+from dragoman.models.folder.bundle import Bundle, new_model, write_folder
+from dragoman.models.folder.weights import (
+    check_finite,
+    outlines,
+    put_weights,
+    read_weights,
+    weights_of,
+    writing_weights,
+)
 from dragoman.models.lora import LowRank, low_rank_product
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.folder.adapter import (
     ADAPTER_WEIGHTS,
+    EXTENDED,
     AdapterConfig,
     base_digest,
+    extension,
     read_adapter,
     write_adapter_config,
 )
 from dragoman.translation.folder.card import continue_card, render_adapter_card
-from dragoman.translation.folder.config import CARD, WEIGHTS, read_config, read_model_config
+from dragoman.translation.folder.config import (
+    CARD,
+    WEIGHTS,
+    read_config,
+    read_model_config,
+    write_config,
+    write_digests,
+)
 from dragoman.translation.folder.digest import check_digest, digest_of
 from dragoman.translation.folder.shortlist import copy_shortlist
+from dragoman.translation.folder.vocabulary import tokenizer_of_folder
 
 
 def merge_lora(model: AnySeq2Seq) -> None:
@@ -52,15 +71,45 @@ def merged_matrices(
     return matrices
 
 
+def rows_of_new(weights: Mapping[str, Tensor], extended: tuple[int, int]) -> dict[str, Tensor]:
+    """The rows of new tokens, as an adapter has them. `extended` has the sizes of the old vocabularies."""
+    return {name + ROWS: weights[name][extended[side] :] for name, side in ROWS_OF.items() if name in weights}
+
+
+def with_rows(
+    weights: Mapping[str, Tensor], adapter: Mapping[str, Tensor], extended: tuple[int, int]
+) -> dict[str, Tensor]:
+    """The weights of a model that an adapter adds rows to, with them."""
+    weights = {BIAS: torch.zeros(extended[1]), **weights}
+    return {
+        name: torch.cat([weights[name][: extended[side]], adapter[name + ROWS].to(weights[name])])
+        for name, side in ROWS_OF.items()
+        if name in weights
+    }
+
+
 def write_adapter(
-    weights: Mapping[str, Tensor], shape: AdapterShape, folder: Path, *, base: Path, name: str
+    weights: Mapping[str, Tensor],
+    shape: AdapterShape,
+    folder: Path,
+    *,
+    base: Path,
+    name: str,
+    extended: Bundle | None = None,
 ) -> None:
     """Write an adapter into `folder`, the weights last, as float32.
 
-    `base` is the folder of the model that it was trained on. `name` is a title for people. Raises
-    DragomanError if the folder cannot be written.
+    `base` is the folder of the model that it was trained on. `name` is a title for people. An adapter that
+    adds languages has the rows of new tokens among its weights, and the tokenizer and the languages of
+    `extended`. Raises DragomanError if the folder cannot be written.
     """
     about = read_model_config(base)
+    if extended is not None:
+        place = folder / EXTENDED
+        place.mkdir(parents=True, exist_ok=True)
+        write_config(replace(extended.config, extended=about.extended), place)
+        extended.tokenizer.save(place)
+        write_digests(place, ("config.json", "generation.json", "tokenizer.json"))
     weights = {name: weight.detach().float() for name, weight in weights.items()}
     parameters = sum(weight.numel() for weight in weights.values())
     with writing_weights(folder / ADAPTER_WEIGHTS, weights) as part:
@@ -77,29 +126,36 @@ def write_adapter(
         write_whole(folder / CARD, render_adapter_card(config, parameters))
 
 
-def adapted_model(model: AnySeq2Seq, folder: Path, adapter: AdapterConfig) -> AnySeq2Seq:
-    """The model with the adapter in `folder` merged in. It shares all other weights with `model`.
+def adapted(bundle: Bundle, folder: Path, adapter: AdapterConfig) -> Bundle:
+    """The model with the adapter in `folder` merged in. It shares all other weights with that of `bundle`,
+    unless the adapter adds languages.
 
     `adapter` comes from `read_adapter`, which has checked the folder.
     """
-    weights = {
-        name: weight.to(model.device) for name, weight in read_weights(folder / ADAPTER_WEIGHTS).items()
-    }
-    matrices = merged_matrices(weights_of(model), weights, adapter.shape.scale)
+    model, path = bundle.model, folder / ADAPTER_WEIGHTS
+    weights = {name: weight.to(model.device) for name, weight in read_weights(path).items()}
+    matrices = merged_matrices(own := weights_of(model), weights, adapter.shape.scale)
+    if (found := extension(folder)) is not None:
+        config, old = found
+        more = own | matrices | with_rows(own, weights, old)
+        larger = new_model(config.model, outlines(more), path)
+        put_weights(larger, more, path)
+        cast(nn.Module, larger).to(own["target_embedding.weight"])
+        return Bundle.of(larger, tokenizer_of_folder(folder / EXTENDED, config), config)
     # The memo of deepcopy, which it uses instead of copying: new matrices, and the other tensors themselves.
     parts = {
         id(own): nn.Parameter(matrices[name]) if name in matrices else own
         for name, own in model.named_parameters()
     }
-    return copy.deepcopy(model, parts)
+    return replace(bundle, model=copy.deepcopy(model, parts))
 
 
 def merge_adapter(folder: Path, adapter: Path, output: Path) -> None:
     """Write the model in `folder` with an adapter merged in to the new folder `output`, as floats.
 
-    Tokenizer, shortlist, search and model card are copied. Raises ConfigError if `output` exists, ModelError
-    if a folder is damaged, if the adapter is for another model, or if weights are not finite. Leaves nothing
-    behind then.
+    Tokenizer, search, model card and, without new languages, the shortlist are copied. Raises ConfigError
+    if `output` exists, ModelError if a folder is damaged, if the adapter is for another model, or if weights
+    are not finite. Leaves nothing behind then.
     """
     with new_folder(output) as part:
         config = read_config(folder)
@@ -109,9 +165,15 @@ def merge_adapter(folder: Path, adapter: Path, output: Path) -> None:
         weights = read_weights(folder / WEIGHTS)
         added = read_weights(adapter / ADAPTER_WEIGHTS)
         weights |= merged_matrices(weights, added, about.shape.scale)
+        merged = config
+        if (found := extension(adapter)) is not None:
+            merged, old = found
+            tokenizer = tokenizer_of_folder(adapter / EXTENDED, merged)
+            weights |= with_rows(weights, added, old)
         check_finite(weights, f"{adapter}: the merged model is")
-        write_folder(replace(config, quantised=None, original=None), tokenizer, weights, part)
-        copy_shortlist(folder, part)
+        write_folder(replace(merged, quantised=None, original=None, extended=None), tokenizer, weights, part)
+        if merged is config:
+            copy_shortlist(folder, part)
         rows = [
             ["model", f"{folder}, {config.weights or 'without a digest'}"],
             ["adapter", f"{adapter}, {about.weights}"],

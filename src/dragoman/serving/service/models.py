@@ -111,6 +111,11 @@ def load_served(
     from dragoman.translation.terms.terms import TermList
 
     loaded = load_model(spec.folder, engine=engine, dtype=dtype, adapters=dict(spec.adapters))
+    if larger := [name for name, one in loaded.adapters.items() if isinstance(one, Loaded)]:
+        raise ConfigError(
+            f"adapter {larger[0]!r}: adds languages, which the server offers for whole models only",
+            hint="serve the folder that `dragoman train` or `dragoman model merge` wrote",
+        )
     translator = Translator.of(shared(loaded))
     terms = {
         name: TermList.read(path, translator.source_language, translator.target_language)
@@ -151,4 +156,4 @@ def _shared(one: Variant) -> Variant:
     from dragoman.translation.native.native import NativeEngine
 
     native = isinstance(one.engine, NativeEngine)
-    return Variant(engine=one.engine if native else SharedEngine(one.engine), load_bundle=one.load_bundle)
+    return replace(one, engine=one.engine if native else SharedEngine(one.engine))

@@ -9,7 +9,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from dragoman.base.errors import DataError, DragomanError, ModelError
+from dragoman.base.errors import ConfigError, DataError, DragomanError, ModelError
 from dragoman.base.tables import count, listing
 from dragoman.evaluation.risk.calibrate import calibrate_folder
 from dragoman.models import loops as native
@@ -17,7 +17,7 @@ from dragoman.models.folder import bundle as model_folder
 from dragoman.models.folder.bundle import Bundle
 from dragoman.models.folder.weights import not_finite, put_weights, read_weights, weights_of
 from dragoman.models.layers.embeddings import close, open_tokens, reopen
-from dragoman.models.lora import add_lora
+from dragoman.models.lora import add_lora, learn_rows
 from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.training.events import Finished, Observer, Started, Stop
 from dragoman.training.runs import card
@@ -242,6 +242,12 @@ def _start_from_teacher(
 def _start_from(base: Bundle, model: AnySeq2Seq, prepared: Prepared, say: Callable[[str], None]) -> None:
     """Give the model the weights of the base, and adapters if the recipe trains some."""
     tuning = prepared.recipe.tuning
+    extended = prepared.base.config.extended if prepared.base is not None else None
+    if extended and tuning.adapter is not None and prepared.recipe.training.parallel == "sharded":
+        raise ConfigError(
+            'an adapter for new languages needs all rows in each process, but training.parallel = "sharded"',
+            hint="set training.parallel=replicated",
+        )
     if names := not_finite(weights_of(base.model)):
         raise ModelError(
             f"{tuning.base}: NaN or infinite in {listing(names, most=3)}", hint="choose another base"
@@ -250,8 +256,11 @@ def _start_from(base: Bundle, model: AnySeq2Seq, prepared: Prepared, say: Callab
         seen_V = torch.from_numpy(prepared.training.in_targets(model.config.target_vocab))
         # In the base, too: the tuned weights are averaged with its weights at the end.
         if opened := reopen(base.model.logits, seen_V):
-            alone = "; an adapter alone does not open them" if tuning.adapter is not None else ""
+            closed = tuning.adapter is not None and extended is None
+            alone = "; an adapter alone does not open them" if closed else ""
             say(f"opened {count(opened, 'token')} of this text that the base never predicts{alone}")
     put_weights(model, weights_of(base.model), tuning.base)
     if tuning.adapter is not None:
         add_lora(model, rank=tuning.adapter.rank, alpha=tuning.adapter.alpha, on=tuning.adapter.on)
+        if extended is not None:
+            learn_rows(model, extended)

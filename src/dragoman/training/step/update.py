@@ -88,6 +88,12 @@ class Learner:
         self.ema = MovingAverage(self.trained, config.ema, own=self._own) if config.ema else None
         bias_V = self.trained.logits.bias  # of this process, if the weights are divided
         self._closed_V = bias_V.detach() < CLOSED / 2 if config.close_unseen else None
+        # Where an adapter learns new tokens, the rows of old ones stay as they are.
+        self._old = [
+            (weight, weight.detach()[: getattr(weight, "old_rows", 0)].clone())
+            for weight in self.trained.parameters()
+            if hasattr(weight, "old_rows")
+        ]
         # An embedding of zeros, from which Marian's decoders start, stays as it is.
         self._zeros = (self._targets() == 0).all(1).nonzero()[:, 0]
         self.largest = LargestBatch()
@@ -179,6 +185,8 @@ class Learner:
                 optimizer.step()
             if self._closed_V is not None:  # weight decay would open them in time
                 close(self.trained.logits, self._closed_V)
+            for weight, old in self._old:
+                weight.detach()[: len(old)] = old
             if len(self._zeros):
                 self._targets()[self._zeros] = 0.0
             if self.ema is not None:

@@ -2,6 +2,7 @@
 
     adapter.json          format_version, name, languages, shape, the digests of the base and of the weights
     adapter.safetensors   the adapter's weights, named as models/adapter.py says
+    extended              of an adapter that adds languages: configuration and tokenizer of the extended model
     README.md             the card
 
 The base is the model that the adapter was trained on. It is useless for another model, so an adapter is
@@ -12,20 +13,30 @@ used only with the weights that its digest names, or with a folder that was quan
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from dragoman.base.config import from_table, to_table
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import write_whole
-from dragoman.models.adapter import AdapterShape
-from dragoman.translation.folder.config import ADAPTER, WEIGHTS, FolderConfig, read_json, unusable
+from dragoman.models.adapter import BIAS, ROWS, ROWS_OF, AdapterShape
+from dragoman.translation.folder.config import (
+    ADAPTER,
+    WEIGHTS,
+    FolderConfig,
+    check_digests,
+    read_config,
+    read_json,
+    unusable,
+)
 from dragoman.translation.folder.digest import digest_of, is_digest
 from dragoman.translation.folder.fit import check_fit
 from dragoman.translation.folder.header import Outline, read_header
 from dragoman.translation.folder.quantised import dequantised
 
 ADAPTER_WEIGHTS = "adapter.safetensors"
+EXTENDED = "extended"
 _VERSION = 1
 _RESTORE = "copy the adapter again, or train it again"
 
@@ -80,11 +91,38 @@ def read_adapter(folder: Path, base: Path, config: FolderConfig) -> AdapterConfi
     adapter = read_adapter_config(folder)
     check_base(folder, adapter, base, config)
     path, matrices = folder / ADAPTER_WEIGHTS, dequantised(read_header(base / WEIGHTS), base / WEIGHTS)
-    needed = adapter.shape.weights({name: outline.shape for name, outline in matrices.items()})
+    shapes = {name: outline.shape for name, outline in matrices.items()}
+    needed = adapter.shape.weights(shapes) | _new_rows(folder, shapes)
     outlines = {name: Outline(shape=shape, dtype="float32") for name, shape in needed.items()}
     check_fit(read_header(path), outlines, path)
     check_adapter_digest(folder, adapter)
     return adapter
+
+
+def extension(folder: Path) -> tuple[FolderConfig, tuple[int, int]] | None:
+    """Of an adapter that adds languages: the configuration of the extended model, and the sizes of source and
+    target vocabulary before. Raises ModelError if they are damaged.
+    """
+    if not (folder / EXTENDED).exists():
+        return None
+    check_digests(folder / EXTENDED)
+    config = read_config(folder / EXTENDED)
+    if config.extended is None:
+        raise ModelError(f"{folder / EXTENDED}: does not say what was extended", hint=_RESTORE)
+    return config, config.extended
+
+
+def _new_rows(folder: Path, base: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """The names and shapes of the rows of new tokens, from the shapes of a model's weights."""
+    if (found := extension(folder)) is None:
+        return {}
+    config, old = found
+    sizes = config.model.source_vocab, config.model.target_vocab
+    return {
+        name + ROWS: (sizes[side] - old[side], *base.get(name, ())[1:])
+        for name, side in ROWS_OF.items()
+        if name in base or name == BIAS
+    }
 
 
 def check_base(folder: Path, adapter: AdapterConfig, base: Path, config: FolderConfig) -> None:

@@ -63,7 +63,8 @@ class FolderConfig:
     alignment: AttentionOf | None = None  # the head of the decoder that was trained to align
     guidance: tuple[str, ...] = ()  # what it was trained to read with a line: "terms", "matches"
     quantised: Quantised | None = None  # the type of its matrices (`quantised.py`); None for floats
-    original: str | None = None  # the digest of the weights that these were quantised from
+    original: str | None = None  # the digest of the weights that these were quantised or extended from
+    extended: tuple[int, int] | None = None  # sizes of the vocabularies before `model extend`
 
 
 def read_config(folder: Path) -> FolderConfig:
@@ -112,8 +113,11 @@ def read_model_config(folder: Path) -> FolderConfig:
         )
     known = entries(FolderConfig)
     try:
-        lists = {name: known[name].check(table.get(name, []), name) for name in ("directions", "guidance")}
         shape = from_table(_SHAPES[architecture], table["model"], "model")
+        lists = {name: known[name].check(table.get(name, []), name) for name in ("directions", "guidance")}
+        extended = known["extended"].check(table.get("extended"), "extended")
+        if extended and not (0 < extended[0] <= shape.source_vocab and 0 < extended[1] <= shape.target_vocab):
+            raise ConfigError(f"extended = {extended} is larger than the vocabularies")
         return FolderConfig(
             model=shape,
             source_language=str(table["source_language"]),
@@ -122,6 +126,7 @@ def read_model_config(folder: Path) -> FolderConfig:
             alignment=_alignment(table.get("alignment"), shape),
             quantised=quantised,
             original=original,
+            extended=extended,
             **lists,
         )
     except (ConfigError, KeyError, TypeError, AttributeError) as error:
@@ -159,6 +164,7 @@ def write_config(config: FolderConfig, folder: Path) -> None:
         "guidance": list(config.guidance),
         "quantised": config.quantised,
         "original": config.original,
+        "extended": config.extended and list(config.extended),
     }
     table |= {name: value for name, value in optional.items() if value}
     write_whole(folder / "config.json", json.dumps(table, indent=2) + "\n")

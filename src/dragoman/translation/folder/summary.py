@@ -10,6 +10,7 @@ from typing import Any
 from dragoman.base.config import to_table
 from dragoman.base.options import entries
 from dragoman.base.tables import aligned, count, read_markdown
+from dragoman.models.adapter import UP
 from dragoman.models.shapes import Architecture
 from dragoman.text.clean import clean
 from dragoman.text.tokenizers.tokenizer import Tokenizer
@@ -278,7 +279,7 @@ def adapter_summary_of(folder: Path) -> AdapterSummary:
     return AdapterSummary(
         folder=folder,
         config=config,
-        layers=len(header) // 2,
+        layers=sum(name.endswith(UP) for name in header),
         parameters=sum(outline.count for outline in header.values()),
         bytes=path.stat().st_size,
     )

@@ -19,7 +19,7 @@ from dragoman.evaluation.metrics import compare
 from dragoman.evaluation.results import Comparison, Difference, Score
 from dragoman.models.folder.bundle import Bundle
 from dragoman.models.folder.int8 import rounded_to_int8
-from dragoman.models.folder.merge import merge_lora, write_adapter
+from dragoman.models.folder.merge import merge_lora, rows_of_new, write_adapter
 from dragoman.models.folder.weights import put_weights, weights_of, write_weights
 from dragoman.models.lora import lora_shape, lora_weights
 from dragoman.text.corpora.languages import Direction, direction_name
@@ -74,7 +74,10 @@ def finish_tuning(trainer: Trainer, prepared: Prepared, *, base: Bundle, tuned: 
     if shape is not None and share and folder is not None:
         # The mean of the base and the base with the adapter is the base with a weaker one.
         weaker, adapter = replace(shape, alpha=shape.alpha * share), prepared.folder.path / "adapter"
-        write_adapter(learnt, weaker, adapter, base=folder, name=adapter.absolute().parent.name)
+        name, new = adapter.absolute().parent.name, None
+        if prepared.base is not None and (extended := prepared.base.config.extended) is not None:
+            learnt, new = learnt | rows_of_new(weights_of(tuned.model), extended), tuned
+        write_adapter(learnt, weaker, adapter, base=folder, name=name, extended=new)
         say(f"the adapter alone is in {adapter}: use it with the base and --adapter")
     say("translating with the base and with the tuned model")
     texts: dict[str, tuple[Direction | None, Pairs]] = {
