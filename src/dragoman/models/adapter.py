@@ -1,8 +1,8 @@
 """The shape of an adapter: which matrices of a model it changes, and with which rank. Imports no torch.
 
 models/lora.py has the arithmetic. A layer NAME gets two weights: NAME.lora.down is its A, NAME.lora.up its B.
-An adapter for new languages also has the rows of new tokens, behind the old ones: NAME.rows of each weight
-that has a row for each token.
+An adapter for new languages also has NAME.rows, the rows of new tokens, of each matrix that has a row for
+each token, and the bias of the output layer, which opens tokens.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ ADAPTED: dict[AdaptedPart, tuple[str, ...]] = {
 BLOCKS = {"project": 3}  # layers that store several matrices as one: W^Q, W^K and W^V, as `block_sizes` says
 WEIGHT, DOWN, UP = ".weight", ".lora.down", ".lora.up"  # end the names of W, A and B
 ROWS = ".rows"
-BIAS = "logits.bias"  # an extended model has it, even if the old one had none
-# The weights with a row for each token, and the vocabulary: 0 source, 1 target.
-ROWS_OF = {"source_embedding.weight": 0, "target_embedding.weight": 1, "logits.weight": 1, BIAS: 1}
+BIAS = "logits.bias"
+# The matrices with a row for each token, and the vocabulary: 0 source, 1 target.
+ROWS_OF = {"source_embedding.weight": 0, "target_embedding.weight": 1, "logits.weight": 1}
 
 
 def block_sizes(outputs: int, inputs: int, blocks: int) -> list[int]:

@@ -158,7 +158,7 @@ def _adapted(loaded: Loaded, folder: Path, adapter: AdapterConfig) -> Variant:
 
         return adapted(loaded.load_bundle(), folder, adapter)
 
-    if extension(folder) is not None:
+    if extension(folder, adapter) is not None:
         require_pytorch(f"{folder}: adding languages to a model")
         native = isinstance(loaded.engine, NativeEngine)
         dtype = cast("DType", loaded.engine.dtype) if isinstance(loaded.engine, NativeEngine) else None

@@ -121,10 +121,8 @@ class Translator:
         self._load_bundle = load_bundle
         # What differs between the model without an adapter and each adapter. Risks were learnt for the
         # weights of the model, and a shortlist for its vocabulary.
-        names = (
-            "engine tokenizer shortlist risk_models source_language target_language _directions _load_bundle"
-        )
-        own = {name: vars(self)[name] for name in names.split()}
+        names = "engine tokenizer shortlist risk_models reads aligning source_language target_language"
+        own = {name: vars(self)[name] for name in (*names.split(), "_directions", "_load_bundle")}
         self._variants: dict[str | None, dict[str, Any]] = {None: own}
         for name, one in (adapters or {}).items():
             larger = vars(type(self).of(cast("Loaded", one))) if hasattr(one, "tokenizer") else {}
@@ -153,7 +151,7 @@ class Translator:
 
         `adapter` is the folder of an adapter for this model, which is then in use, or several folders with
         names, of which none is in use until `using` chooses one. Each takes as much memory as the
-        matrices that it changes.
+        matrices that it changes; one that adds languages more than a whole model, and PyTorch.
 
         Raises ModelError if the model is missing, damaged or of another kind, or an adapter is for another
         model, ConfigError for options that do not fit. Models of other programs are converted at each load;
@@ -323,15 +321,16 @@ class Translator:
                 hint = hint or "load it: Translator.load(MODEL, adapter=FOLDER)"
                 raise ConfigError(f"adapter {adapter!r} is not loaded", hint=hint)
             vars(other).update(self._variants[adapter], adapter=adapter)
+            vars(other).pop("_phrasing", None)  # of another tokenizer
         if terms is not None:
-            guide = term_guide(terms, terms_mode, self._languages, self.tokenizer, self.reads)
-            check_term_languages((guide,), self._languages, self._directions.targets, None)
+            guide = term_guide(terms, terms_mode, other._languages, other.tokenizer, other.reads)
+            check_term_languages((guide,), other._languages, other._directions.targets, None)
             other.terms = with_term_list(self.terms, guide)
         if memory is not None:
-            other.memory = memory_guide(memory, match_least, self.reads)
+            other.memory = memory_guide(memory, match_least, other.reads)
             other._check_memory(Decoding())
         if reverse is not None:
-            check_reverse(reverse._languages, self._languages)
+            check_reverse(reverse._languages, other._languages)
             other.reverse = reverse
         return other
 

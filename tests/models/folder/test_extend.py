@@ -23,7 +23,7 @@ from dragoman.models.lora import add_lora, lora_weights
 from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.text.tokenizers.tokenizer import Tokenizer
-from dragoman.translation.folder.adapter import read_adapter
+from dragoman.translation.folder.adapter import base_digest, read_adapter
 from dragoman.translation.folder.config import read_config
 from dragoman.translation.translator import Translator
 
@@ -137,6 +137,14 @@ def test_an_adapter_with_the_new_rows_makes_the_old_model_the_new_one(
         assert found.keys() == weights.keys()
         assert all(torch.equal(found[name], weights[name]) for name in weights)
         assert both.tokenizer.languages == ("de", "bg")
+
+
+def test_a_quantised_extended_model_takes_the_same_adapters(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "old", learnt())
+    extend_folder(folder, NEW, ["bg"], tmp_path / "new", pieces=10)
+    quantise_folder(tmp_path / "new", tmp_path / "int8")
+    digests = {base_digest(tmp_path / name, read_config(tmp_path / name)) for name in ("old", "new", "int8")}
+    assert len(digests) == 1
 
 
 def lora_weights_of(model: AnySeq2Seq) -> dict[str, torch.Tensor]:

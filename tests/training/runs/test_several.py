@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from dragoman.models.folder.weights import read_weights
 from dragoman.serving.service.models import ModelSpec, load_served
 from dragoman.text import toy
 from dragoman.translation.folder.config import read_config
+from dragoman.translation.folder.summary import adapter_summary_of
+from dragoman.translation.terms.terms import Term, TermList
 
 PAIRS, VALID = toy.pairs(seed=3, count=80), toy.pairs(seed=4, count=6)
 TINY = [
@@ -233,6 +236,22 @@ def test_an_adapter_adds_a_language(many: Path, data: Path, tmp_path: Path, opti
 
 
 @pytest.mark.thorough
+def test_an_adapter_with_a_language_opens_closed_tokens_of_the_old_model(data: Path, tmp_path: Path) -> None:
+    run(data, tmp_path / "old", "training.close_unseen=true", "model.output_bias=true")
+    extend_folder(tmp_path / "old", [], ["pl"], tmp_path / "extended", pieces=0)
+    pairs = [(english, english[::-1].upper()) for english, _ in PAIRS]
+    overrides = ["training.max_updates=1", "training.validate_every=1", "tuning.lora_rank=2"]
+    own: dict[str, Any] = {"source_language": "en", "target_language": "pl", "overrides": overrides}
+    train(pairs, base=tmp_path / "extended", output=tmp_path / "light", **own)
+    both = Translator.load(tmp_path / "old", adapter=tmp_path / "light" / "adapter", engine="pytorch")
+    tuned = read_weights(tmp_path / "light" / "model.safetensors")["logits.bias"]
+
+    assert torch.equal(both.bundle.model.logits.bias.detach(), tuned)
+    before = read_weights(tmp_path / "old" / "model.safetensors")["logits.bias"]
+    assert (tuned[: len(before)] > before).any()
+
+
+@pytest.mark.thorough
 def test_what_an_adapter_with_a_language_refuses(many: Path, data: Path, tmp_path: Path) -> None:
     extended = tmp_path / "extended"
     extend_folder(many, [target for _, target in PAIRS], ["pl"], extended, pieces=5)
@@ -243,11 +262,24 @@ def test_what_an_adapter_with_a_language_refuses(many: Path, data: Path, tmp_pat
     with pytest.raises(ConfigError, match="'polish': adds languages") as error:
         load_served(ModelSpec(folder=many, adapters={"polish": adapter}))
     assert "serve the folder" in (error.value.hint or "")
+    with pytest.raises(ConfigError, match="needs all rows in each process"):
+        sharded = [*overrides, "training.parallel=sharded"]
+        train(PAIRS, base=extended, output=tmp_path / "sharded", overrides=sharded, **own)
+    assert not (tmp_path / "sharded").exists()
+    assert ("en", "pl") in adapter_summary_of(adapter).directions
+    both = Translator.load(many, adapter={"polish": adapter})
+    both.translate(["The dog sleeps."], to="de")
+    polish = both.using(adapter="polish", terms=TermList([Term("dog", ("pies",))], "en", "pl"))
+    assert polish._phrasing._tokenizer is polish.tokenizer is not both.tokenizer
     path = adapter / "extended" / "config.json"
     path.write_text(path.read_text(encoding="utf-8").replace('"pl"', '"sk"'), encoding="utf-8")
     with pytest.raises(ModelError, match="config.json"):
         Translator.load(many, adapter=adapter)
-    assert [check.name for check in check_adapter_folder(adapter) if check.status == "fault"] == ["extended"]
+    shutil.rmtree(adapter / "extended")
+    with pytest.raises(ModelError, match="extended: missing, or not the one that adapter.json names"):
+        Translator.load(many, adapter=adapter)
+    names = [check.name for check in check_adapter_folder(adapter) if check.status == "fault"]
+    assert "extended" in names
 
 
 @pytest.mark.thorough

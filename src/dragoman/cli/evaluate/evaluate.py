@@ -154,7 +154,7 @@ def evaluate(
     from dragoman.text.corpora.lines import read_lines
     from dragoman.training.processes.distributed import joined
     from dragoman.training.step.malloc import keep_few_products, keep_freed_memory
-    from dragoman.translation.folder.adapter import extension
+    from dragoman.translation.folder.adapter import extension, read_adapter_config
     from dragoman.translation.folder.checkpoint import model_folder, run_of
     from dragoman.translation.folder.config import read_config
     from dragoman.translation.translator import Translator
@@ -200,7 +200,7 @@ def evaluate(
             raise ConfigError(f"{one}: compared with itself", hint="name another model, or its translations")
         others[str(one)] = None if one.is_dir() or run_of(one) != one else list(read_lines(one))
     about = read_config(model_folder(model))
-    if adapter is not None and (found := extension(adapter)) is not None:
+    if adapter is not None and (found := extension(adapter, read_adapter_config(adapter))) is not None:
         about = found[0]
     # The model's languages say which key of a JSONL file is the source.
     corpus = open_corpus(names, languages=languages_for(about, decoding))

@@ -158,8 +158,8 @@ def model_merge(
     """Merge an adapter into the model that it was trained on, as a new model folder.
 
     The new model translates as the model does with the adapter, and every command reads it: it can be
-    exported, quantised or tuned again. Its weights are floats, also if the model was quantised. Tokenizer,
-    search, shortlist and model card are copied.
+    exported, quantised or tuned again. Its weights are floats, also if the model was quantised. Search and
+    model card are copied; so are tokenizer and shortlist, unless the adapter adds languages.
 
     \b
       dragoman model merge runs/en-de runs/help -o runs/en-de-help

@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 
 from dragoman.base.errors import ModelError
 from dragoman.base.tables import listing
-from dragoman.models.adapter import DOWN, ROWS, UP, WEIGHT
+from dragoman.models.adapter import DOWN, UP, WEIGHT
 from dragoman.models.folder.bundle import new_model
 from dragoman.models.folder.weights import not_finite, outlines, weights_of
 from dragoman.text.tokenizers.tokenizer import Tokenizer
@@ -22,6 +22,7 @@ from dragoman.translation.folder.adapter import (
     AdapterConfig,
     check_adapter_digest,
     extension,
+    new_rows,
     read_adapter_config,
 )
 from dragoman.translation.folder.config import (
@@ -43,6 +44,7 @@ from dragoman.translation.folder.header import Outline, read_header
 from dragoman.translation.folder.quantised import dequantised, holds_int8, is_multiplier, scale_faults
 from dragoman.translation.folder.risk import read_risk
 from dragoman.translation.folder.shortlist import read_shortlist
+from dragoman.translation.folder.vocabulary import tokenizer_of_folder
 from dragoman.translation.search.options import Beam
 
 T = TypeVar("T")
@@ -223,16 +225,26 @@ def _adapter_checks(folder: Path) -> Iterator[Check]:
     if config is not None:
         yield _attempted(_DIGEST, lambda: check_adapter_digest(folder, config), config.weights)[1]
         if header is not None:
-            layers = {name: outline for name, outline in header.items() if not name.endswith(ROWS)}
-            yield _adapter_shapes(config, layers)
-    if (folder / EXTENDED).exists():
-        yield _attempted(EXTENDED, lambda: extension(folder))[1]
+            found, check = _attempted(EXTENDED, lambda: _extended(folder, config))
+            if config.extended is not None:
+                yield check
+            more = new_rows(*found, header) if found is not None else {}
+            yield _adapter_shapes(config, header, more)
     if header is not None:
         yield _finite(header, path)
 
 
-def _adapter_shapes(config: AdapterConfig, header: Mapping[str, Outline]) -> Check:
-    """Compare names, shapes and types with an adapter for a model with these layers."""
+def _extended(folder: Path, adapter: AdapterConfig) -> tuple[FolderConfig, tuple[int, int]] | None:
+    """What `extension` says, if the tokenizer can be read, too."""
+    if (found := extension(folder, adapter)) is not None:
+        tokenizer_of_folder(folder / EXTENDED, found[0])
+    return found
+
+
+def _adapter_shapes(
+    config: AdapterConfig, header: Mapping[str, Outline], more: Mapping[str, tuple[int, ...]]
+) -> Check:
+    """Compare names, shapes and types with an adapter for a model with these layers, and `more` weights."""
     layers = {name.removesuffix(end) for name in header for end in (DOWN, UP) if name.endswith(end)}
     sides = {layer: (header.get(layer + UP), header.get(layer + DOWN)) for layer in layers}
     model = {
@@ -240,7 +252,7 @@ def _adapter_shapes(config: AdapterConfig, header: Mapping[str, Outline]) -> Che
         for layer, (up, down) in sides.items()
         if up is not None and down is not None and len(up.shape) == len(down.shape) == 2
     }
-    needed = config.shape.weights(model)
+    needed = {**config.shape.weights(model), **more}
     outlines = {name: Outline(shape=shape, dtype="float32") for name, shape in needed.items()}
     found = misfits(header, outlines)
     faults = [*found.names, *found.shapes, *found.dtypes]

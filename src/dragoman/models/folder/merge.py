@@ -37,6 +37,7 @@ from dragoman.translation.folder.adapter import (
 from dragoman.translation.folder.card import continue_card, render_adapter_card
 from dragoman.translation.folder.config import (
     CARD,
+    DIGESTS,
     WEIGHTS,
     read_config,
     read_model_config,
@@ -73,19 +74,20 @@ def merged_matrices(
 
 def rows_of_new(weights: Mapping[str, Tensor], extended: tuple[int, int]) -> dict[str, Tensor]:
     """The rows of new tokens, as an adapter has them. `extended` has the sizes of the old vocabularies."""
-    return {name + ROWS: weights[name][extended[side] :] for name, side in ROWS_OF.items() if name in weights}
+    rows = {name + ROWS: weights[name][extended[side] :] for name, side in ROWS_OF.items() if name in weights}
+    return {**rows, BIAS: weights[BIAS]}
 
 
 def with_rows(
     weights: Mapping[str, Tensor], adapter: Mapping[str, Tensor], extended: tuple[int, int]
 ) -> dict[str, Tensor]:
     """The weights of a model that an adapter adds rows to, with them."""
-    weights = {BIAS: torch.zeros(extended[1]), **weights}
-    return {
+    rows = {
         name: torch.cat([weights[name][: extended[side]], adapter[name + ROWS].to(weights[name])])
         for name, side in ROWS_OF.items()
         if name in weights
     }
+    return {**rows, BIAS: adapter[BIAS]}
 
 
 def write_adapter(
@@ -103,13 +105,14 @@ def write_adapter(
     adds languages has the rows of new tokens among its weights, and the tokenizer and the languages of
     `extended`. Raises DragomanError if the folder cannot be written.
     """
-    about = read_model_config(base)
+    about, sealed = read_model_config(base), None
     if extended is not None:
         place = folder / EXTENDED
         place.mkdir(parents=True, exist_ok=True)
         write_config(replace(extended.config, extended=about.extended), place)
         extended.tokenizer.save(place)
         write_digests(place, ("config.json", "generation.json", "tokenizer.json"))
+        sealed = digest_of(place / DIGESTS)
     weights = {name: weight.detach().float() for name, weight in weights.items()}
     parameters = sum(weight.numel() for weight in weights.values())
     with writing_weights(folder / ADAPTER_WEIGHTS, weights) as part:
@@ -121,6 +124,7 @@ def write_adapter(
             base=base_digest(base, about),
             base_name=base.absolute().name,
             weights=digest_of(part),
+            extended=sealed,
         )
         write_adapter_config(config, folder)
         write_whole(folder / CARD, render_adapter_card(config, parameters))
@@ -135,7 +139,7 @@ def adapted(bundle: Bundle, folder: Path, adapter: AdapterConfig) -> Bundle:
     model, path = bundle.model, folder / ADAPTER_WEIGHTS
     weights = {name: weight.to(model.device) for name, weight in read_weights(path).items()}
     matrices = merged_matrices(own := weights_of(model), weights, adapter.shape.scale)
-    if (found := extension(folder)) is not None:
+    if (found := extension(folder, adapter)) is not None:
         config, old = found
         more = own | matrices | with_rows(own, weights, old)
         larger = new_model(config.model, outlines(more), path)
@@ -153,9 +157,9 @@ def adapted(bundle: Bundle, folder: Path, adapter: AdapterConfig) -> Bundle:
 def merge_adapter(folder: Path, adapter: Path, output: Path) -> None:
     """Write the model in `folder` with an adapter merged in to the new folder `output`, as floats.
 
-    Tokenizer, search, model card and, without new languages, the shortlist are copied. Raises ConfigError
-    if `output` exists, ModelError if a folder is damaged, if the adapter is for another model, or if weights
-    are not finite. Leaves nothing behind then.
+    Search and model card are copied; so are tokenizer and shortlist, unless the adapter adds languages.
+    Raises ConfigError if `output` exists, ModelError if a folder is damaged, if the adapter is for another
+    model, or if weights are not finite. Leaves nothing behind then.
     """
     with new_folder(output) as part:
         config = read_config(folder)
@@ -166,8 +170,8 @@ def merge_adapter(folder: Path, adapter: Path, output: Path) -> None:
         added = read_weights(adapter / ADAPTER_WEIGHTS)
         weights |= merged_matrices(weights, added, about.shape.scale)
         merged = config
-        if (found := extension(adapter)) is not None:
-            merged, old = found
+        if (found := extension(adapter, about)) is not None:
+            merged, old = replace(found[0], generation=config.generation), found[1]
             tokenizer = tokenizer_of_folder(adapter / EXTENDED, merged)
             weights |= with_rows(weights, added, old)
         check_finite(weights, f"{adapter}: the merged model is")

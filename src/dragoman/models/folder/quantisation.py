@@ -10,9 +10,10 @@ from dragoman.base.files import new_folder
 from dragoman.models.folder.bundle import new_model, write_folder
 from dragoman.models.folder.weights import check_finite, outlines, quantise, read_weights, weights_of
 from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.folder.adapter import base_digest
 from dragoman.translation.folder.card import continue_card
 from dragoman.translation.folder.config import WEIGHTS, FolderConfig, read_config
-from dragoman.translation.folder.digest import check_digest, digest_of
+from dragoman.translation.folder.digest import check_digest
 from dragoman.translation.folder.fit import check_fit
 from dragoman.translation.folder.header import read_header
 from dragoman.translation.folder.quantised import ARCHITECTURES
@@ -58,8 +59,7 @@ def quantise_folder(folder: Path, output: Path) -> Sizes:
         check_fit(outlines(weights), needed, source)
         check_digest(source, config.weights)
         check_finite(weights, f"{source}:", hint="such a model cannot translate")
-        original = config.weights or digest_of(source)
-        stored = replace(config, quantised="int8", original=original)
+        stored = replace(config, quantised="int8", original=base_digest(folder, config))
         write_folder(stored, Tokenizer.load(folder), quantise(weights), part)
         copy_shortlist(folder, part)
         copy_risk(folder, part, read_config(part))

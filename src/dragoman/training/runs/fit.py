@@ -9,7 +9,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from dragoman.base.errors import ConfigError, DataError, DragomanError, ModelError
+from dragoman.base.errors import DataError, DragomanError, ModelError
 from dragoman.base.tables import count, listing
 from dragoman.evaluation.risk.calibrate import calibrate_folder
 from dragoman.models import loops as native
@@ -243,11 +243,6 @@ def _start_from(base: Bundle, model: AnySeq2Seq, prepared: Prepared, say: Callab
     """Give the model the weights of the base, and adapters if the recipe trains some."""
     tuning = prepared.recipe.tuning
     extended = prepared.base.config.extended if prepared.base is not None else None
-    if extended and tuning.adapter is not None and prepared.recipe.training.parallel == "sharded":
-        raise ConfigError(
-            'an adapter for new languages needs all rows in each process, but training.parallel = "sharded"',
-            hint="set training.parallel=replicated",
-        )
     if names := not_finite(weights_of(base.model)):
         raise ModelError(
             f"{tuning.base}: NaN or infinite in {listing(names, most=3)}", hint="choose another base"
@@ -256,8 +251,8 @@ def _start_from(base: Bundle, model: AnySeq2Seq, prepared: Prepared, say: Callab
         seen_V = torch.from_numpy(prepared.training.in_targets(model.config.target_vocab))
         # In the base, too: the tuned weights are averaged with its weights at the end.
         if opened := reopen(base.model.logits, seen_V):
-            closed = tuning.adapter is not None and extended is None
-            alone = "; an adapter alone does not open them" if closed else ""
+            lost = tuning.adapter is not None and extended is None
+            alone = "; an adapter alone does not open them" if lost else ""
             say(f"opened {count(opened, 'token')} of this text that the base never predicts{alone}")
     put_weights(model, weights_of(base.model), tuning.base)
     if tuning.adapter is not None:

@@ -175,6 +175,9 @@ class Learner:
         learned = [parameter for parameter in self.trained.parameters() if parameter.requires_grad]
         if self._shards is None:
             self.world.sum_gradients(learned)
+        for weight, old in self._old:
+            if weight.grad is not None:
+                weight.grad[: len(old)] = 0.0
         norm = self._clip(learned, self.config.clip or math.inf)
         loss_, nll_, slots_, real_, notes = sums.tolist()
         fault, blamed = self._fault(loss_, norm), list[int]()
@@ -185,7 +188,7 @@ class Learner:
                 optimizer.step()
             if self._closed_V is not None:  # weight decay would open them in time
                 close(self.trained.logits, self._closed_V)
-            for weight, old in self._old:
+            for weight, old in self._old:  # weight decay would change them
                 weight.detach()[: len(old)] = old
             if len(self._zeros):
                 self._targets()[self._zeros] = 0.0

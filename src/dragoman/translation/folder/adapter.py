@@ -23,6 +23,7 @@ from dragoman.base.files import write_whole
 from dragoman.models.adapter import BIAS, ROWS, ROWS_OF, AdapterShape
 from dragoman.translation.folder.config import (
     ADAPTER,
+    DIGESTS,
     WEIGHTS,
     FolderConfig,
     check_digests,
@@ -52,6 +53,7 @@ class AdapterConfig:
     base: str  # the digest of the weights of the model that it was trained on
     base_name: str  # the name of the folder of that model
     weights: str  # the digest of adapter.safetensors
+    extended: str | None = None  # the digest of extended/digests.json
 
 
 def write_adapter_config(config: AdapterConfig, folder: Path) -> None:
@@ -74,8 +76,9 @@ def read_adapter_config(folder: Path) -> AdapterConfig:
             f"{path}: format_version {version!r}, this dragoman reads {_VERSION}", hint="upgrade dragoman"
         )
     try:
-        for name in ("base", "weights"):
-            if not is_digest(table[name]):
+        table.setdefault("extended", None)
+        for name in ("base", "weights", "extended"):
+            if not is_digest(table[name]) and (name, table[name]) != ("extended", None):
                 raise TypeError(f"{name} = {table[name]!r} is not a digest")
         return from_table(AdapterConfig, {field.name: table[field.name] for field in fields(AdapterConfig)})
     except (ConfigError, KeyError, TypeError, AttributeError) as error:
@@ -92,37 +95,43 @@ def read_adapter(folder: Path, base: Path, config: FolderConfig) -> AdapterConfi
     check_base(folder, adapter, base, config)
     path, matrices = folder / ADAPTER_WEIGHTS, dequantised(read_header(base / WEIGHTS), base / WEIGHTS)
     shapes = {name: outline.shape for name, outline in matrices.items()}
-    needed = adapter.shape.weights(shapes) | _new_rows(folder, shapes)
+    needed = adapter.shape.weights(shapes)
+    if (found := extension(folder, adapter)) is not None:
+        needed |= new_rows(*found, shapes)
     outlines = {name: Outline(shape=shape, dtype="float32") for name, shape in needed.items()}
     check_fit(read_header(path), outlines, path)
     check_adapter_digest(folder, adapter)
     return adapter
 
 
-def extension(folder: Path) -> tuple[FolderConfig, tuple[int, int]] | None:
+def extension(folder: Path, adapter: AdapterConfig) -> tuple[FolderConfig, tuple[int, int]] | None:
     """Of an adapter that adds languages: the configuration of the extended model, and the sizes of source and
-    target vocabulary before. Raises ModelError if they are damaged.
+    target vocabulary before. Raises ModelError if they are missing or damaged.
     """
-    if not (folder / EXTENDED).exists():
+    if adapter.extended is None:
         return None
-    check_digests(folder / EXTENDED)
-    config = read_config(folder / EXTENDED)
+    place = folder / EXTENDED
+    if not (place / DIGESTS).is_file() or digest_of(place / DIGESTS) != adapter.extended:
+        raise ModelError(f"{place}: missing, or not the one that {ADAPTER} names", hint=_RESTORE)
+    check_digests(place)
+    config = read_config(place)
     if config.extended is None:
-        raise ModelError(f"{folder / EXTENDED}: does not say what was extended", hint=_RESTORE)
+        raise ModelError(f"{place}: does not say what was extended", hint=_RESTORE)
     return config, config.extended
 
 
-def _new_rows(folder: Path, base: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-    """The names and shapes of the rows of new tokens, from the shapes of a model's weights."""
-    if (found := extension(folder)) is None:
-        return {}
-    config, old = found
+def new_rows(
+    config: FolderConfig, old: tuple[int, int], base: Mapping[str, tuple[int, ...]]
+) -> dict[str, tuple[int, ...]]:
+    """The names and shapes of what an adapter for new languages has besides its layers, from those of a model
+    or of the adapter itself."""
     sizes = config.model.source_vocab, config.model.target_vocab
-    return {
-        name + ROWS: (sizes[side] - old[side], *base.get(name, ())[1:])
+    rows = {
+        name + ROWS: (sizes[side] - old[side], config.model.d_model)
         for name, side in ROWS_OF.items()
-        if name in base or name == BIAS
+        if name in base or name + ROWS in base
     }
+    return {**rows, BIAS: (config.model.target_vocab,)}
 
 
 def check_base(folder: Path, adapter: AdapterConfig, base: Path, config: FolderConfig) -> None:

@@ -14,7 +14,12 @@ from dragoman.models.adapter import UP
 from dragoman.models.shapes import Architecture
 from dragoman.text.clean import clean
 from dragoman.text.tokenizers.tokenizer import Tokenizer
-from dragoman.translation.folder.adapter import ADAPTER_WEIGHTS, AdapterConfig, read_adapter_config
+from dragoman.translation.folder.adapter import (
+    ADAPTER_WEIGHTS,
+    AdapterConfig,
+    extension,
+    read_adapter_config,
+)
 from dragoman.translation.folder.config import (
     CARD,
     WEIGHTS,
@@ -239,12 +244,14 @@ class AdapterSummary:
     layers: int
     parameters: int
     bytes: int  # of the weights
+    directions: tuple[tuple[str, str], ...] = ()  # with those that the adapter adds
 
     def to_table(self) -> dict[str, Any]:
         """The summary as plain values, for JSON."""
         return {
             "folder": str(self.folder),
             "adapter": to_table(self.config),
+            "directions": [list(pair) for pair in self.directions],
             "layers": self.layers,
             "parameters": self.parameters,
             "bytes": self.bytes,
@@ -264,6 +271,8 @@ class AdapterSummary:
             ["parameters", f"{self.parameters:,}"],
             ["weights", f"{config.weights}, {self.bytes:,} bytes"],
         ]
+        if self.directions:
+            rows.append(["languages with it", ", ".join("-".join(pair) for pair in self.directions)])
         title = f"{self.folder}: {config.name}, an adapter for a model that translates {languages}"
         cells = [[clean(cell) for cell in row] for row in rows]
         return "\n".join([clean(title), *(f"  {line}" for line in aligned(cells))])
@@ -282,4 +291,5 @@ def adapter_summary_of(folder: Path) -> AdapterSummary:
         layers=sum(name.endswith(UP) for name in header),
         parameters=sum(outline.count for outline in header.values()),
         bytes=path.stat().st_size,
+        directions=found[0].directions if (found := extension(folder, config)) is not None else (),
     )

@@ -80,7 +80,13 @@ def tuned_recipe(
         # A model that reads terms and matches forgets how, unless it keeps doing so.
         "data": {name: share for name, share in _READ.items() if name in config.guidance},
     }
-    return from_table(Recipe, merge_tables(table, own))
+    recipe = from_table(Recipe, merge_tables(table, own))
+    if config.extended and recipe.tuning.lora_rank and recipe.training.parallel == "sharded":
+        raise ConfigError(
+            'an adapter for new languages needs all rows in each process, but training.parallel = "sharded"',
+            hint="set training.parallel=replicated",
+        )
+    return recipe
 
 
 def training_options(pairs: int, letters: int, *, d_model: int, replayed: float = 0.0) -> dict[str, Any]:
