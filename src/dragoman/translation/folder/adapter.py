@@ -13,7 +13,7 @@ used only with the weights that its digest names, or with a folder that was quan
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -121,15 +121,16 @@ def extension(folder: Path, adapter: AdapterConfig) -> tuple[FolderConfig, tuple
 
 
 def new_rows(
-    config: FolderConfig, old: tuple[int, int], base: Mapping[str, tuple[int, ...]]
+    config: FolderConfig, old: tuple[int, int], names: Collection[str]
 ) -> dict[str, tuple[int, ...]]:
-    """The names and shapes of what an adapter for new languages has besides its layers, from those of a model
-    or of the adapter itself."""
+    """The names and shapes of what an adapter for new languages has besides its layers. `names` are those of
+    the weights of a model, or of the adapter itself.
+    """
     sizes = config.model.source_vocab, config.model.target_vocab
     rows = {
         name + ROWS: (sizes[side] - old[side], config.model.d_model)
         for name, side in ROWS_OF.items()
-        if name in base or name + ROWS in base
+        if name in names or name + ROWS in names
     }
     return {**rows, BIAS: (config.model.target_vocab,)}
 
