@@ -147,7 +147,7 @@ def check_base(folder: Path, adapter: AdapterConfig, base: Path, config: FolderC
 
 
 def base_digest(base: Path, config: FolderConfig) -> str:
-    """The digest that an adapter for a model must name: of its weights before they were quantised."""
+    """The digest that an adapter for a model must name: of its weights before quantising and extending."""
     return config.original or config.weights or digest_of(base / WEIGHTS)
 
 
