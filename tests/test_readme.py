@@ -149,6 +149,18 @@ QUICK = ("README.md", "docs/quickstart.md", "docs/how-to/documents.md", "docs/ho
 WITH_COMMANDS = [name for name, text in PAGES.items() if "<!-- test: run" in text]
 
 
+@pytest.mark.parametrize("name", WITH_COMMANDS)
+def test_trainings_are_short(name: str) -> None:
+    """Without a limit, the first model of a page would train for an hour. Tuning ends after some passes."""
+    for block in blocks(PAGES[name], name):
+        lines = (block.script() or "").replace("\\\n", " ").splitlines()
+        for line in lines:
+            if re.search(r"dragoman (train|distil) .*-o ", line) and "--from " not in line:
+                assert "training.max_updates=" in line or "training.max_minutes=" in line, (
+                    f"{name}:{block.line}"
+                )
+
+
 def test_the_pages_for_users_have_commands_to_run() -> None:
     how_to = {name for name in PAGES if name.startswith("docs/how-to/")}
     how_to.remove("docs/how-to/browser.md")  # its program runs in a page
