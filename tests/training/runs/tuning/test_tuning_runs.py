@@ -502,7 +502,9 @@ def test_a_memory_of_twins_has_nothing_left(bare: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", [[], ["tuning.lora_rank=2"]])
 def test_a_stop_saves_and_the_rest_is_the_same(base: Path, tmp_path: Path, method: list[str]) -> None:
     log = Log()
-    options: dict[str, Any] = {"base": base, "overrides": [*QUICK, *method], "observer": log}
+    # On a slow machine the minutes of a tuning would end its schedule.
+    overrides = [*QUICK, "training.max_minutes=600", *method]
+    options: dict[str, Any] = {"base": base, "overrides": overrides, "observer": log}
 
     def stop() -> int:
         return 15 if log.steps == [1, 2, 3] else 0
