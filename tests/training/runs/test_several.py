@@ -267,6 +267,7 @@ def test_what_an_adapter_with_a_language_refuses(many: Path, data: Path, tmp_pat
         train(PAIRS, base=extended, output=tmp_path / "sharded", overrides=sharded, **own)
     assert not (tmp_path / "sharded").exists()
     assert ("en", "pl") in adapter_summary_of(adapter).directions
+    assert "| languages with it | en-de, de-en, en-cs, en-pl |" in (adapter / "README.md").read_text()
     both = Translator.load(many, adapter={"polish": adapter})
     both.translate(["The dog sleeps."], to="de")
     polish = both.using(adapter="polish", terms=TermList([Term("dog", ("pies",))], "en", "pl"))

@@ -127,7 +127,9 @@ def write_adapter(
             extended=sealed,
         )
         write_adapter_config(config, folder)
-        write_whole(folder / CARD, render_adapter_card(config, parameters))
+        write_whole(
+            folder / CARD, render_adapter_card(config, parameters, extended.directions if extended else ())
+        )
 
 
 def adapted(bundle: Bundle, folder: Path, adapter: AdapterConfig) -> Bundle:

@@ -83,8 +83,10 @@ def render_card(summary: Summary, sections: Mapping[str, Rows] | None = None) ->
     return _card(languages, about, "THIS_FOLDER FILE", {"Model": model, **(sections or {})})
 
 
-def render_adapter_card(config: AdapterConfig, parameters: int) -> str:
-    """Return the card of an adapter as Markdown."""
+def render_adapter_card(
+    config: AdapterConfig, parameters: int, directions: Sequence[tuple[str, str]] = ()
+) -> str:
+    """Return the card of an adapter as Markdown. `directions` are those of the model with new languages."""
     shape = config.shape
     adapter = [
         ["for", f"{config.base_name}, `{config.base}`"],
@@ -93,6 +95,7 @@ def render_adapter_card(config: AdapterConfig, parameters: int) -> str:
         ["on", ", ".join(shape.on)],
         ["weights", f"`{config.weights}`"],
     ]
+    adapter += [["languages with it", ", ".join(map("-".join, directions))]] if directions else []
     languages = f"{config.source_language} to {config.target_language}"
     about = f"Adapts {' '.join(config.base_name.split())}, which translates from {languages}."
     return _card(

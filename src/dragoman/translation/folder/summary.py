@@ -272,7 +272,7 @@ class AdapterSummary:
             ["weights", f"{config.weights}, {self.bytes:,} bytes"],
         ]
         if self.directions:
-            rows.append(["languages with it", ", ".join("-".join(pair) for pair in self.directions)])
+            rows.append(["languages with it", ", ".join(map("-".join, self.directions))])
         title = f"{self.folder}: {config.name}, an adapter for a model that translates {languages}"
         cells = [[clean(cell) for cell in row] for row in rows]
         return "\n".join([clean(title), *(f"  {line}" for line in aligned(cells))])
