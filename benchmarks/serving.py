@@ -59,7 +59,7 @@ from dragoman.text import toy
 
 _PATIENCE = 60.0  # seconds for an answer; a server that takes longer has lost the request
 _GROWTH = 1.05, 8.0  # memory may grow in the second half of the time by this factor and these MB
-_GROWS_FOR = 30.0  # seconds in which a new server's memory grows by right: its caches fill
+_WARM_UP = 30.0  # seconds in which a new server's caches fill, so that its memory may grow
 _JSON = "application/json"
 _FORM = "application/x-www-form-urlencoded"
 
@@ -515,7 +515,7 @@ def _report(tally: Tally, memory: Sequence[float], took: float, idle: bool) -> l
     print("\n".join(aligned(rows)))
     wrong = [*tally.lost[:5], *tally.wrong[:5]]
     factor, more = _GROWTH
-    if took > _GROWS_FOR and last > half * factor + more:
+    if took > _WARM_UP and last > half * factor + more:
         wrong.append(f"memory still grows: from {half:.0f} to {last:.0f} MB")
     if not idle:
         wrong.append("the server is not idle")

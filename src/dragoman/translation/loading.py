@@ -146,10 +146,9 @@ def _native_folder(path: str | Path, folder: Path, config: FolderConfig, dtype: 
 
 
 def _adapted(loaded: Loaded, folder: Path, adapter: AdapterConfig) -> Variant:
-    """The model with an adapter, which shares the unchanged weights. One that adds languages is a `Loaded`
+    """The model with an adapter, which shares the unchanged weights. If it adds languages, it is a `Loaded`
     with a tokenizer of its own, and shares nothing.
     """
-    from dragoman.translation.folder.adapter import ADAPTER_WEIGHTS, extension
     from dragoman.translation.native.native import NativeEngine
 
     @cache
@@ -158,12 +157,13 @@ def _adapted(loaded: Loaded, folder: Path, adapter: AdapterConfig) -> Variant:
 
         return adapted(loaded.load_bundle(), folder, adapter)
 
-    if extension(folder, adapter) is not None:
+    if adapter.extended is not None:
         require_pytorch(f"{folder}: adding languages to a model")
-        native = isinstance(loaded.engine, NativeEngine)
-        dtype = cast("DType", loaded.engine.dtype) if isinstance(loaded.engine, NativeEngine) else None
-        return ready(load_bundle(), dtype=dtype, engine="native" if native else "pytorch")
+        if isinstance(loaded.engine, NativeEngine):
+            return ready(load_bundle(), dtype=cast("DType", loaded.engine.dtype), engine="native")
+        return ready(load_bundle(), engine="pytorch")
     if isinstance(loaded.engine, NativeEngine):
+        from dragoman.translation.folder.adapter import ADAPTER_WEIGHTS
         from dragoman.translation.native.weights import map_weights
 
         path = folder / ADAPTER_WEIGHTS

@@ -73,6 +73,13 @@ if TYPE_CHECKING:
     from dragoman.translation.terms.terms import TermGuide, TermList, TermsMode
 
 
+# The attributes that may differ between a model and the model with an adapter.
+_OF_ADAPTER = (
+    *("engine", "tokenizer", "shortlist", "risk_models", "reads", "aligning"),
+    *("source_language", "target_language", "_directions", "_load_bundle"),
+)
+
+
 class Translator:
     """A tokenizer and an engine, ready to translate.
 
@@ -119,15 +126,19 @@ class Translator:
         self.adapter: str | None = None  # the name of the one in use
         self.models = 1  # how many translate together
         self._load_bundle = load_bundle
-        # What differs between the model without an adapter and each adapter. Risks were learnt for the
-        # weights of the model, and a shortlist for its vocabulary.
-        names = "engine tokenizer shortlist risk_models reads aligning source_language target_language"
-        own = {name: vars(self)[name] for name in (*names.split(), "_directions", "_load_bundle")}
-        self._variants: dict[str | None, dict[str, Any]] = {None: own}
-        for name, one in (adapters or {}).items():
-            larger = vars(type(self).of(cast("Loaded", one))) if hasattr(one, "tokenizer") else {}
+        own = {name: vars(self)[name] for name in _OF_ADAPTER}
+        self._variants: dict[str | None, dict[str, Any]] = {
+            None: own
+        }  # attributes by the name of the adapter
+        for key, one in (adapters or {}).items():
+            # Risks were learnt for the weights of the model: an adapter's translations have others.
             new = {"engine": one.engine, "_load_bundle": one.load_bundle, "risk_models": {}}
-            self._variants[name] = own | {key: larger[key] for key in own if larger} | new
+            from dragoman.translation.loading import Loaded
+
+            if isinstance(one, Loaded):  # with languages of its own
+                larger = type(self).of(one)
+                new = {name: vars(larger)[name] for name in _OF_ADAPTER}
+            self._variants[key] = own | new
         self._load_again: partial[Translator] | None = None  # see `__reduce__`
 
     @classmethod
@@ -151,7 +162,7 @@ class Translator:
 
         `adapter` is the folder of an adapter for this model, which is then in use, or several folders with
         names, of which none is in use until `using` chooses one. Each takes as much memory as the
-        matrices that it changes; one that adds languages more than a whole model, and PyTorch.
+        matrices that it changes. One that adds languages takes more than a whole model, and needs PyTorch.
 
         Raises ModelError if the model is missing, damaged or of another kind, or an adapter is for another
         model, ConfigError for options that do not fit. Models of other programs are converted at each load;
@@ -220,7 +231,7 @@ class Translator:
         together.models, together.engine = len(members), engine_of_members(members, average)
         together.reads = tuple(kind for kind in first.reads if all(kind in one.reads for one in members))
         together.adapter, together.risk_models, together._load_bundle = None, {}, lambda: first.bundle
-        together._variants = {None: {name: vars(together)[name] for name in first._variants[None]}}
+        together._variants = {None: {name: vars(together)[name] for name in _OF_ADAPTER}}
         together._load_again = partial(cls.ensemble, members, average=average)
         return together
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from tests.program import Ended
 from tests.training.runs.test_run import Notes
 
 from dragoman import Translator, train
@@ -193,7 +195,9 @@ def test_old_pairs_are_named_beside_new_ones(many: Path, data: Path, tmp_path: P
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("options", [[], ["training.ema=0.9"], ["training.precision=bf16"]])
+@pytest.mark.parametrize(
+    "options", [["training.weight_decay=0.1"], ["training.ema=0.9"], ["training.precision=bf16"]]
+)
 def test_an_adapter_adds_a_language(many: Path, data: Path, tmp_path: Path, options: list[str]) -> None:
     pairs = [(english, english.replace("e", "ę")[::-1]) for english, _ in PAIRS]
     extended, new = tmp_path / "extended", [target for _, target in pairs]
@@ -252,7 +256,9 @@ def test_an_adapter_with_a_language_opens_closed_tokens_of_the_old_model(data: P
 
 
 @pytest.mark.thorough
-def test_what_an_adapter_with_a_language_refuses(many: Path, data: Path, tmp_path: Path) -> None:
+def test_what_an_adapter_with_a_language_does_and_refuses(
+    many: Path, tmp_path: Path, dragoman_: Callable[..., Ended]
+) -> None:
     extended = tmp_path / "extended"
     extend_folder(many, [target for _, target in PAIRS], ["pl"], extended, pieces=5)
     overrides = ["training.max_updates=1", "training.validate_every=1", "tuning.lora_rank=2"]
@@ -272,6 +278,23 @@ def test_what_an_adapter_with_a_language_refuses(many: Path, data: Path, tmp_pat
     both.translate(["The dog sleeps."], to="de")
     polish = both.using(adapter="polish", terms=TermList([Term("dog", ("pies",))], "en", "pl"))
     assert polish._phrasing._tokenizer is polish.tokenizer is not both.tokenizer
+    folder = tmp_path / "text"
+    folder.mkdir()
+    for language in ("en", "pl"):
+        (folder / f"t.{language}").write_text("The dog sleeps.\n", encoding="utf-8")
+    texts = [str(folder / f"t.{language}") for language in ("en", "pl")]
+    done = dragoman_("evaluate", str(many), *texts, "--adapter", str(adapter))
+    assert (done.code, "used as" in done.err) == (0, False)  # the file in pl is read as that
+
+    generation = shutil.copytree(many, tmp_path / "again") / "generation.json"
+    generation.write_text(generation.read_text(encoding="utf-8").replace('"size": 4', '"size": 7'))
+    merge_adapter(tmp_path / "again", adapter, tmp_path / "merged")
+    assert read_config(tmp_path / "merged").generation.size == 7
+    digests = adapter / "extended" / "digests.json"
+    digests.write_text(digests.read_text(encoding="utf-8") + "\n", encoding="utf-8")  # of another adapter
+    with pytest.raises(ModelError, match="not the one that adapter.json names"):
+        Translator.load(many, adapter=adapter)
+    digests.write_text(digests.read_text(encoding="utf-8")[:-1], encoding="utf-8")
     path = adapter / "extended" / "config.json"
     path.write_text(path.read_text(encoding="utf-8").replace('"pl"', '"sk"'), encoding="utf-8")
     with pytest.raises(ModelError, match="config.json"):

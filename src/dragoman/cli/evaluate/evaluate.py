@@ -201,7 +201,7 @@ def evaluate(
         others[str(one)] = None if one.is_dir() or run_of(one) != one else list(read_lines(one))
     about = read_config(model_folder(model))
     if adapter is not None and (found := extension(adapter, read_adapter_config(adapter))) is not None:
-        about = found[0]
+        about, _ = found  # with the languages that the adapter adds
     # The model's languages say which key of a JSONL file is the source.
     corpus = open_corpus(names, languages=languages_for(about, decoding))
     if about.directions:

@@ -235,7 +235,7 @@ def _adapter_checks(folder: Path) -> Iterator[Check]:
 
 
 def _extended(folder: Path, adapter: AdapterConfig) -> tuple[FolderConfig, tuple[int, int]] | None:
-    """What `extension` says, if the tokenizer can be read, too."""
+    """As `extension`. Reads the tokenizer, too, so that a damaged one is an error."""
     if (found := extension(folder, adapter)) is not None:
         tokenizer_of_folder(folder / EXTENDED, found[0])
     return found

@@ -90,9 +90,9 @@ class Learner:
         self._closed_V = bias_V.detach() < CLOSED / 2 if config.close_unseen else None
         # Where an adapter learns new tokens, the rows of old ones stay as they are.
         self._old = [
-            (weight, weight.detach()[: getattr(weight, "old_rows", 0)].clone())
+            (weight, weight.detach()[:rows].clone())
             for weight in self.trained.parameters()
-            if hasattr(weight, "old_rows")
+            if (rows := getattr(weight, "old_rows", 0))
         ]
         # An embedding of zeros, from which Marian's decoders start, stays as it is.
         self._zeros = (self._targets() == 0).all(1).nonzero()[:, 0]

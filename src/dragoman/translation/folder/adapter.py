@@ -141,6 +141,10 @@ def check_base(folder: Path, adapter: AdapterConfig, base: Path, config: FolderC
     if adapter.base == own:
         return
     hint = f"use the model it was trained on, {adapter.base_name}: its weights have the digest {adapter.base}"
+    if adapter.extended is not None:
+        hint = (
+            f"use {adapter.base_name}, or the model it extends, whose weights have the digest {adapter.base}"
+        )
     if config.quantised and config.original is None:
         hint += f". {base} does not say what it was quantised from: quantise that model again"
     raise ModelError(f"{folder}: not an adapter for {base}, whose weights have the digest {own}", hint=hint)
