@@ -1,15 +1,23 @@
-"""One model of six directions against six models: English to German, French and Czech, and back.
+"""Models of several languages: one against six, a language added later, and pairs without training.
 
     python benchmarks/languages.py plan FOLDER [--seeds 3] [--updates 600]
     dragoman pipeline FOLDER/table.toml --data DATA -o FOLDER/work
+    dragoman pipeline FOLDER/added.toml --data DATA -o FOLDER/work-added
     python benchmarks/languages.py table FOLDER
 
-DATA/multi30k has train.en.gz, train.de.gz, train.fr.gz and train.cs.gz, and valid and test files of each. For
-each seed the pipeline trains six models of one direction, each with `updates` of 4,000 target tokens, on one
-core; one model of all six directions and the same shape, with six times as many updates (time); and one as
-large as the six together, with so many that the training takes as long (size). The table shows BLEU and chrF
-on the test text, mean and deviation over the seeds, and for pairs without training (German and French) the
-share of lines in a wrong language.
+DATA/multi30k has train.en.gz, train.de.gz, train.fr.gz and train.cs.gz, and valid and test files of each. The
+pipelines use one core.
+
+For each seed, table.toml trains six models of one direction, each with `updates` of 4,000 target tokens; one
+model of all six directions and the same shape, with six times as many updates (time); and one as large as the
+six together, with so many that the training takes as long (size).
+
+added.toml trains a model of English with German and French (base), with six times as many updates of 2,000
+tokens. It then adds Czech from 2,000 and from 20,000 pairs, to all weights (full) and by an adapter (light);
+and it tunes the base on German and French that it translated itself, by way of English (pivot).
+
+The table shows BLEU and chrF on the test text, mean and deviation over the seeds, and the share of lines in a
+wrong language.
 
 Prints the number of updates of the trainings, then the scores.
 """
@@ -26,6 +34,7 @@ OTHERS = ("de", "fr", "cs")
 PAIRS = [*(("en", one) for one in OTHERS), *((one, "en") for one in OTHERS)]
 UNSEEN = [("de", "fr"), ("fr", "de")]
 LARGER = 0.22  # updates of the large model in the time of one of the small one (AMD EPYC with AVX-512)
+ADDED = (2000, 20000)
 SHAPE = """
 [model]
 d_model = {width}
@@ -38,14 +47,14 @@ norm = "pre"
 output_bias = true
 
 [training]
-batch_tokens = 4000
+batch_tokens = {tokens}
 schedule = "cosine"
 optimizer = "muon"
 learning_rate = 0.006
 warmup = 300
 clip = 1.0
-validate_every = 1000
-average = 5
+validate_every = {every}
+average = {average}
 calibrate = 0
 
 [generation]
@@ -62,14 +71,20 @@ both = true
 """
 
 
-def recipe_of_many(*, width: int, inner: int, pieces: int) -> str:
-    corpora = "".join(CORPUS.format(other=other) for other in OTHERS)
-    head = f'[data]\nfolder = "multi30k"\n{corpora}\n[tokenizer]\nvocab_size = {pieces}\nplaceholders = 0\n'
-    return head + SHAPE.format(width=width, inner=inner)
+TUNED = """
+[[data.corpora]]
+name = "{source}-{target}"
+train = ["{source}-{target}.{source}", "{source}-{target}.{target}"]
+valid = ["valid.{source}", "valid.{target}"]
+"""
 
 
-def recipe_of_one() -> str:
-    return "[tokenizer]\nvocab_size = 8000\nplaceholders = 0\n" + SHAPE.format(width=128, inner=256)
+def recipe(*, pieces: int, others: tuple[str, ...] = (), **shape: int) -> str:
+    """A recipe of the pairs of English with `others`, both ways; without, the command names the text."""
+    corpora = "".join(CORPUS.format(other=other) for other in others)
+    head = f'[data]\nfolder = "multi30k"\n{corpora}\n' if others else ""
+    values = {"width": 128, "inner": 256, "tokens": 4000, "every": 1000, "average": 5} | shape
+    return f"{head}[tokenizer]\nvocab_size = {pieces}\nplaceholders = 0\n" + SHAPE.format(**values)
 
 
 def steps(seeds: int, updates: int) -> Iterator[str]:
@@ -94,8 +109,64 @@ def steps(seeds: int, updates: int) -> Iterator[str]:
             yield scored(name, [*PAIRS, *UNSEEN])
 
 
-def step(name: str, run: str) -> str:
-    return f'[[steps]]\nname = "{name}"\nrun = """{run}"""\n'
+def steps_of_added(seeds: int, updates: int) -> Iterator[str]:
+    old = [pair for pair in PAIRS if "cs" not in pair]
+    for seed in range(1, seeds + 1):
+        base = f"base-{seed}"
+        yield step(
+            base,
+            f"train --recipe {{here}}/base.toml --data {{data}} -o {{out}} seed={seed} "
+            f"training.max_updates={len(PAIRS) * updates}",
+        )
+        yield scored(base, [*old, *UNSEEN])
+        for count in ADDED:
+            yield step(
+                f"text{count}-{seed}", text_of(("en", "cs"), [("en", "cs"), ("cs", "en")], count), "shell"
+            )
+            text = f"{{text{count}-{seed}}}"
+            extended = f"extended{count}-{seed}"
+            yield step(extended, f"model extend {{{base}}} {text}/en-cs.cs --language cs -o {{out}}")
+            for kind, rank in (("full", 0), ("light", 16)):
+                name = f"{kind}{count}-{seed}"
+                yield step(
+                    name,
+                    f"train --from {{{extended}}} --recipe {{here}}/czech.toml --data {text} -o {{out}} "
+                    f"seed={seed} tuning.lora_rank={rank}",
+                )
+                yield scored(name, PAIRS)
+        shell = text_of(("de", "fr"), [], 0) + "".join(
+            f"{first('train.' + source, 10000)} > {{out}}/{source}-{target}.{source}\n"
+            f"{first('train.en', 10000)} "  # the same English of both sides
+            f"| dragoman translate {{{base}}} - --from en --to {target} "
+            f"-o {{out}}/{source}-{target}.{target}\n"
+            for source, target in UNSEEN
+        )
+        yield step(f"translated-{seed}", shell, "shell")
+        yield step(
+            f"pivot-{seed}",
+            f"train --from {{{base}}} --recipe {{here}}/pivot.toml --data {{translated-{seed}}} -o {{out}} "
+            f"seed={seed}",
+        )
+        yield scored(f"pivot-{seed}", [*old, *UNSEEN])
+
+
+def text_of(languages: tuple[str, str], pairs: list[tuple[str, str]], count: int) -> str:
+    """The first `count` pairs under the name of each of `pairs`, and the validation text."""
+    lines = [f"cp {{data}}/multi30k/valid.{one} {{out}}/" for one in languages]
+    lines += [
+        f"{first('train.' + one, count)} > {{out}}/{source}-{target}.{one}"
+        for source, target in pairs
+        for one in (source, target)
+    ]
+    return "\n" + "\n".join(lines) + "\n"
+
+
+def first(name: str, count: int) -> str:
+    return f"gzip -dc {{data}}/multi30k/{name}.gz | head -n {count}"
+
+
+def step(name: str, run: str, kind: str = "run") -> str:
+    return f'[[steps]]\nname = "{name}"\n{kind} = """{run}"""\n'
 
 
 def scored(model: str, pairs: list[tuple[str, str]]) -> str:
@@ -105,30 +176,32 @@ def scored(model: str, pairs: list[tuple[str, str]]) -> str:
         f"-o {{out}}/{source}-{target}.{target} --json > {{out}}/{source}-{target}.json"
         for source, target in pairs
     ]
-    return f'[[steps]]\nname = "scores-{model}"\nshell = """\n' + "\n".join(lines) + '\n"""\n'
+    return step(f"scores-{model}", "\n" + "\n".join(lines) + "\n", "shell")
 
 
 def plan(folder: Path, seeds: int, updates: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     # 2.4 million parameters, as many for all directions, and six times as many.
     files = {
-        "one.toml": recipe_of_one(),
-        "time.toml": recipe_of_many(width=128, inner=256, pieces=16000),
-        "size.toml": recipe_of_many(width=320, inner=832, pieces=16000),
+        "one.toml": recipe(pieces=8000),
+        "time.toml": recipe(pieces=16000, others=OTHERS),
+        "size.toml": recipe(pieces=16000, others=OTHERS, width=320, inner=832),
+        "base.toml": recipe(pieces=10000, others=("de", "fr"), tokens=2000, every=1200, average=3),
+        "czech.toml": TUNED.format(source="en", target="cs") + TUNED.format(source="cs", target="en"),
+        "pivot.toml": "".join(TUNED.format(source=source, target=target) for source, target in UNSEEN),
+        "added.toml": 'title = "A language added"\n\n' + "\n".join(steps_of_added(seeds, updates)),
         "table.toml": 'title = "One model against six"\n\n' + "\n".join(steps(seeds, updates)),
     }
     for name, content in files.items():
         (folder / name).write_text(content, encoding="utf-8")
-    print(
-        f"{folder / 'table.toml'}: {seeds * len(PAIRS) * updates:,} updates of each of three kinds of models"
-    )
+    print(f"{folder}/table.toml: {seeds * len(PAIRS) * updates:,} updates of each of three kinds of models")
 
 
 def table(folder: Path) -> None:
     from dragoman.cli.evaluate.directions import other_language
 
     found: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
-    for path in sorted((folder / "work").glob("scores-*/*.json")):
+    for path in sorted(folder.glob("work*/scores-*/*.json")):
         kind = path.parent.name.removeprefix("scores-").partition("-")[0]
         scores = json.loads(path.read_text(encoding="utf-8"))["cased"]
         target = path.stem.partition("-")[2]
@@ -139,7 +212,7 @@ def table(folder: Path) -> None:
         )
     for (kind, pair), rows in sorted(found.items(), key=lambda item: (item[0][1], item[0][0])):
         bleu, chrf, wrong = zip(*rows, strict=True)
-        print(f"{pair}  {kind:4}  {len(rows)} seeds  BLEU {spread(bleu)}  chrF {spread(chrf)}  "
+        print(f"{pair}  {kind:10}  {len(rows)} seeds  BLEU {spread(bleu)}  chrF {spread(chrf)}  "
               f"wrong language {statistics.fmean(wrong):.1%}")  # fmt: skip
 
 

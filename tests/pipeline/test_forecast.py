@@ -13,6 +13,7 @@ from dragoman.pipeline.forecast import critical_path, forecast
 from dragoman.pipeline.graph import Pipeline
 from dragoman.pipeline.running import run_pipeline
 from dragoman.training.runs.recipe import resolve
+from dragoman.training.runs.tuning.recipe import MINUTES
 
 TEXT = """
 [[steps]]
@@ -24,6 +25,12 @@ run = "train {data}/x {data}/y --preset tiny training.max_updates=100 -o {out}"
 [[steps]]
 name = "limited"
 run = "train {data}/x {data}/y --preset tiny training.max_minutes=3 -o {out}"
+[[steps]]
+name = "tuned"
+run = "train --from {model} {data}/x {data}/y -o {out}"
+[[steps]]
+name = "tuned-longer"
+run = "train --from {model} {data}/x {data}/y training.max_minutes=30 -o {out}"
 [[steps]]
 name = "translation"
 run = "translate {model} {data}/x -o {out}"
@@ -43,6 +50,8 @@ def test_time_follows_operations_and_limits(tmp_path: Path, monkeypatch: pytest.
     batch = [20] * (4096 // 20)
     assert found["model"].seconds == pytest.approx(100 * training_step(shape, batch, batch) / 0.4e9)
     assert found["limited"].seconds == 180
+    assert found["tuned"].seconds == 60 * MINUTES
+    assert found["tuned-longer"].seconds == 1800
     assert found["translation"].seconds is None
     later = replace(found["translation"], seconds=7.0)
     chain = critical_path([found["model"], found["limited"], later])

@@ -1,8 +1,8 @@
 """The time of each step of a pipeline, before it runs.
 
-A step that ran before takes as long as then. The time of training is its limit (`training.max_minutes`), or
-the operations of its updates at the rate of this machine, which a second of products measures. It reaches a
-part of that rate, `_REACHED`; expect a factor of two.
+A step that ran before takes as long as then. The time of training is its limit (`training.max_minutes`;
+tuning has one by default), or the operations of its updates at the rate of this machine, which a second of
+products measures. It reaches a part of that rate, `_REACHED`; expect a factor of two.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dragoman.models.shapes import TransformerOptions
 from dragoman.pipeline.graph import Pipeline, PipelineStep
 from dragoman.pipeline.running import read_rows
 from dragoman.training.runs.recipe import Recipe, resolve
+from dragoman.training.runs.tuning.recipe import MINUTES
 
 _REACHED = 0.4  # of the rate of large products
 _TOKENS = 20  # of a sentence
@@ -70,6 +71,8 @@ def _recipe(pipeline: Pipeline, step: PipelineStep, earlier: Mapping[str, Recipe
     if step.words[0] == "distil":
         overrides.append('teacher.models=["of the pipeline"]')
     recipe = resolve(preset=value.get("--preset"), recipe=path, overrides=overrides)
+    if "--from" in words and recipe.training.max_minutes is None:
+        recipe = replace(recipe, training=replace(recipe.training, max_minutes=float(MINUTES)))
     tuned = [earlier[one] for one in pipeline.needs(step) if one in earlier and "--from" in words]
     return replace(tuned[-1], training=recipe.training) if tuned else recipe  # it has the shape of its base
 
