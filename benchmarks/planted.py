@@ -1,11 +1,15 @@
 """Plant dirt of each kind in known lines of parallel text, clean it, and see what is found.
 
-    python benchmarks/planted.py --data ../shared/data/mix-en-de [--lines 20000] [--each 200]
+    python benchmarks/planted.py --data FOLDER [--lines 20000] [--each 200] [--opusfilter PROGRAMS]
+
+FOLDER has train.en.gz and train.de.gz. PROGRAMS is a folder with the programs of OpusFilter (bin of its
+environment); it then filters the same text with the defaults of opusfilter-autogen.
 
 Each kind has its own lines. A filter or repair counts as right on the lines of its kind; precision is the
 share of such lines among those dropped or repaired for it, with lines that nothing was planted in as wrong.
 
-Prints recall, precision and F1 for each kind, and how many other lines were changed or dropped.
+Prints recall, precision and F1 for each kind, what OpusFilter drops of it, and how many other lines were
+changed or dropped.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -82,11 +87,37 @@ def read(folder: Path, lines: int) -> list[Pair]:
     return pairs[:: max(1, len(pairs) // lines)][:lines]
 
 
+def dropped_by_opusfilter(programs: Path, pairs: list[Pair], folder: Path) -> set[int]:
+    """The numbers of the lines that OpusFilter drops with its default filters."""
+    files = [str(folder / f"in.{one}") for one in ("en", "de")]
+    for file, side in zip(files, zip(*pairs, strict=True), strict=True):
+        Path(file).write_text("".join(f"{line}\n" for line in side), encoding="utf-8")
+    plan = str(folder / "opusfilter.yaml")
+    command = [programs / "opusfilter-autogen", "--files", *files, "--langs", "en", "de"]
+    command += ["--scripts", "Latin", "Latin", "--method", "defaults", "--work-dir", folder, "-o", plan]
+    subprocess.run(command, check=True)
+    subprocess.run([programs / "opusfilter", plan], check=True)
+    kept = Counter(zip(*(lines(folder / f"filtered.{one}.gz") for one in ("en", "de")), strict=True))
+    dropped = set()
+    for number, pair in enumerate(pairs, 1):
+        stripped = (pair[0].strip(), pair[1].strip())
+        if not kept[stripped]:
+            dropped.add(number)
+        kept[stripped] -= 1
+    return dropped
+
+
+def lines(path: Path) -> list[str]:
+    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
+        return [line.strip() for line in file]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="a folder with train.en.gz and train.de.gz")
     parser.add_argument("--lines", type=int, default=20_000)
     parser.add_argument("--each", type=int, default=200, help="lines of each kind")
+    parser.add_argument("--opusfilter", type=Path, help="the folder with OpusFilter's programs")
     parser.add_argument("options", nargs="*", help="more options of dragoman data clean, after --")
     given = parser.parse_args()
     chance = random.Random(1)
@@ -108,23 +139,27 @@ def main() -> None:
         command = [sys.executable, "-m", "dragoman", "data", "clean", str(folder / "in.en-de.tsv")]
         command += ["-o", str(folder / "out.en-de.tsv"), "--report", str(folder / "r.jsonl")]
         subprocess.run([*command, "--rules", str(folder / "rules.toml"), *given.options], check=True)
+        theirs = dropped_by_opusfilter(given.opusfilter, pairs, folder) if given.opusfilter else set()
         rows = [json.loads(row) for row in (folder / "r.jsonl").read_text(encoding="utf-8").splitlines()]
     found = {row["line"]: {*row.get("filters", ()), *row.get("repairs", ())} for row in rows}
-    print("| kind | planted | found by its own | by any | precision | F1 |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print("| kind | planted | found by its own | by any | precision | F1 | OpusFilter |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
     for kind, own in EXPECTED.items():
-        lines = [line for line, one in kinds.items() if one == kind]
-        hits = sum(bool(found.get(line, set()) & {*own}) for line in lines)
-        any_ = sum(line in found for line in lines)
+        of_kind = [line for line, one in kinds.items() if one == kind]
+        hits = sum(bool(found.get(line, set()) & {*own}) for line in of_kind)
+        any_ = sum(line in found for line in of_kind) / len(of_kind)
+        other = f"{len(theirs & {*of_kind}) / len(of_kind):.3f}" if given.opusfilter else ""
         wrong = sum(bool(names & {*own}) for line, names in found.items() if line not in kinds)
         precision = hits / (hits + wrong) if hits else 0.0
-        recall = hits / len(lines)
+        recall = hits / len(of_kind)
         f1 = 2 * precision * recall / (precision + recall) if hits else 0.0
         print(
-            f"| {kind} | {len(lines)} | {recall:.3f} | {any_ / len(lines):.3f} | {precision:.3f} | {f1:.3f} |"
+            f"| {kind} | {len(of_kind)} | {recall:.3f} | {any_:.3f} | {precision:.3f} | {f1:.3f} | {other} |"
         )
     clean = [line for line in found if line not in kinds]
     print(f"{len(clean)} of {len(pairs) - len(kinds)} lines without planted dirt were changed or dropped")
+    if given.opusfilter:
+        print(f"OpusFilter dropped {len(theirs - {*kinds})} of them")
 
 
 if __name__ == "__main__":
