@@ -103,7 +103,13 @@ def test_values_of_any_kind_never_break_it(data: st.DataObject) -> None:
         lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner)),
         max_leaves=6,
     )
-    texts = [train(10), valid(20), samples(20, "Ein"), start(), line("comparison", 1, text="t", systems={})]
+    texts = [
+        train(10),
+        valid(20, directions={"en-de": {"bleu": 1.0}}),
+        samples(20, "Ein"),
+        start(),
+        line("comparison", 1, text="t", systems={}),
+    ]
     one = History()
     for text in texts:
         row = json.loads(text)
@@ -133,13 +139,29 @@ def test_not_finite_values_are_gaps() -> None:
 
 def test_measurements_of_a_later_version_are_curves_too() -> None:
     one = history(
-        train(10, memory=123, name="x", flag=True), *(train(20 + n, **{f"m{n}": 1}) for n in range(90))
+        train(10, memory=123, name="x", flag=True), *(train(20 + n, **{f"m{n}": 1}) for n in range(200))
     )
 
     assert one.curves["train/memory"].view(5) == [(10, 20, 123)]
     assert "train/name" not in one.curves
     assert "train/flag" not in one.curves
-    assert len(one.curves) <= 24
+    assert len(one.curves) <= 120
+
+
+def test_each_pair_of_languages_has_its_curves() -> None:
+    scores = {
+        "en-de": {"loss": 2.0, "bleu": 30.0},
+        "de-en": {"loss": 1.5, "bleu": 34.0},
+        "x": 3,
+        "y" * 41: {"bleu": 1},
+    }
+    one = history(valid(10, directions=scores), valid(20, directions=scores), valid(20, directions="none"))
+
+    assert [point[2] for point in one.curves["valid/de-en/bleu"].view(9)] == [34.0]  # the second was repeated
+    assert one.curves["valid/en-de/loss"].view(9)[0][0] == 10
+    assert {name for name in one.curves if name.count("/") == 2} == {
+        f"valid/{pair}/{name}" for pair in ("en-de", "de-en") for name in ("loss", "bleu")
+    }
 
 
 def test_a_run_that_writes_on_from_an_earlier_update() -> None:

@@ -112,6 +112,21 @@ def test_a_run_that_grows_while_it_is_watched(show: Show, run: Path) -> None:
         assert page.locator("img").count() == 0
 
 
+def test_pairs_of_languages_have_lines_of_their_own(show: Show, run: Path) -> None:
+    with serving(run) as url:
+        page = show(url)
+        assert figure(page, "BLEU by pair").count() == 0
+        append(run, valid(110, directions={"en-de": {"bleu": 30.25}, "de-en": {"bleu": 34.0}}))
+        figure(page, "BLEU by pair").wait_for()
+        assert numbers(page, "BLEU by pair") == [["110", "34.0", "30.3"]]
+        assert figure(page, "BLEU by pair").locator("thead").inner_text().split() == [
+            "update",
+            "de-en",
+            "en-de",
+        ]
+        assert figure(page, "Loss by pair").count() == 0
+
+
 def test_broken_files_are_said_and_never_break_the_page(show: Show, run: Path) -> None:
     path = run / "metrics.jsonl"
     whole = path.read_text()

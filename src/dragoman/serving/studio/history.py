@@ -18,7 +18,7 @@ TRAIN = ("nll", "learning_rate", "tokens_per_second", "padding", "gradient_norm"
 VALID = ("loss", "bleu", "chrf")
 FACTS = ("parameters", "train_pairs", "valid_pairs", "precision", "threads", "processes", "max_updates")
 _KNOWN = {*TRAIN, "loss", "kind", "step", "epoch", "perplexity", "tokens", "seconds", "eta_seconds"}
-_MOST_CURVES = 24  # including measurements that this version does not know
+_MOST_CURVES = 120  # including pairs of languages, and measurements that this version does not know
 _MOST_EVENTS = 300
 _MOST_SAMPLES = 60  # validations with samples
 _SENTENCES = 8  # of each
@@ -103,6 +103,10 @@ class History:
         seconds = _number(row.get("elapsed")) or self.last.get("seconds", 0.0)
         self._back_to(step, "valid/")
         self._points("valid", step, seconds, row, VALID)
+        found = row.get("directions")
+        for pair, scores in found.items() if isinstance(found, dict) else ():
+            if isinstance(scores, dict) and len(pair) <= 40:
+                self._points(f"valid/{pair}", step, seconds, scores, VALID)
         if search := _text(row.get("search")):  # missing in files of earlier versions, which were greedy
             self.facts["search"] = search
         if row.get("best") is True:

@@ -16,6 +16,8 @@ const KNOWN = [
     { title: "Gradient norm", unit: "before clipping", logs: true, lines: [["train/gradient_norm", ""]], show: { value: figure, tick: figure } },
 ];
 const NAMES = new Set(KNOWN.flatMap(({ lines }) => lines.map(([name]) => name)));
+const PAIRS = [["loss", "Loss", "nats a token", 3], ["bleu", "BLEU", "of the validation text", 1], ["chrf", "chrF", "of the validation text", 1]];
+const OF_PAIR = /^valid\/(.+)\/(loss|bleu|chrf)$/;
 const AXES = {
     step: { name: "update", show: whole, tick: short, time: false },
     seconds: { name: "time", show: clock, tick: clock, time: true },
@@ -54,16 +56,18 @@ export function curvesView(store) {
         const axis = { ...AXES[store.axis], low, high };
         all.hidden = !store.range;
         let any = false;
-        for (const kind of [...KNOWN, ...others(store.runs)]) {
+        const kinds = [...KNOWN.slice(0, 3), ...pairs(store.runs), ...KNOWN.slice(3), ...others(store.runs)];
+        for (const kind of kinds) {
             const lines = runs.flatMap((run) => kind.lines.map(([name, what], i) => ({
                 name: [store.runs.length > 1 && run.summary.label, what].filter(Boolean).join(" ") || kind.title,
-                hue: run.index, faint: kind.lines.length > 1 && i === 0, points: store.points(run, name),
+                hue: kind.pairs ? run.index * kind.lines.length + i : run.index,
+                faint: !kind.pairs && kind.lines.length > 1 && i === 0, points: store.points(run, name),
             }))).filter(({ points }) => points.length);
             any ||= lines.length > 0;
             if (!charts.has(kind.title)) {
                 if (!lines.length) continue;
                 charts.set(kind.title, new Chart(kind, asks));
-                const order = [...KNOWN, ...others(store.runs)].map(({ title }) => charts.get(title)?.element);
+                const order = kinds.map(({ title }) => charts.get(title)?.element);
                 grid.replaceChildren(...order.filter(Boolean));
             }
             const chart = charts.get(kind.title);
@@ -86,9 +90,18 @@ function ends(store) {
     return [0, Math.max(...lasts, 1)];
 }
 
+/** Charts of a validation of several pairs of languages: a line for each pair. */
+function pairs(runs) {
+    const found = [...new Set(runs.flatMap(({ curves }) => Object.keys(curves)).map((name) => OF_PAIR.exec(name)?.[1]))];
+    return PAIRS.map(([name, title, unit, digits]) => ({
+        title: `${title} by pair`, unit, pairs: true, logs: name === "loss", show: { value: fixed(digits), tick: figure },
+        lines: found.filter(Boolean).sort().map((pair) => [`valid/${pair}/${name}`, pair]),
+    }));
+}
+
 /** Charts of measurements that this version does not know, such as the memory that another one records. */
 function others(runs) {
-    const names = new Set(runs.flatMap(({ curves }) => Object.keys(curves)).filter((name) => !NAMES.has(name)));
+    const names = new Set(runs.flatMap(({ curves }) => Object.keys(curves)).filter((name) => !NAMES.has(name) && !OF_PAIR.test(name)));
     return [...names].sort().map((name) => ({
         title: capital(name.replace(/^train\//, "").replaceAll("_", " ")), unit: "", lines: [[name, ""]],
         show: { value: figure, tick: figure },
