@@ -1,9 +1,11 @@
 """Plant dirt of each kind in known lines of parallel text, clean it, and see what is found.
 
     python benchmarks/planted.py --data FOLDER [--lines 20000] [--each 200] [--opusfilter PROGRAMS]
+        [--write OUT]
 
 FOLDER has train.en.gz and train.de.gz. PROGRAMS is a folder with the programs of OpusFilter (bin of its
-environment); it then filters the same text with the defaults of opusfilter-autogen.
+environment); it then filters the same text with the defaults of opusfilter-autogen. With --write nothing is
+cleaned: OUT gets the text before and after the planting (dirt.toml trains on both).
 
 Each kind has its own lines. A filter or repair counts as right on the lines of its kind; precision is the
 share of such lines among those dropped or repaired for it, with lines that nothing was planted in as wrong.
@@ -87,6 +89,10 @@ def read(folder: Path, lines: int) -> list[Pair]:
     return pairs[:: max(1, len(pairs) // lines)][:lines]
 
 
+def write(path: Path, pairs: list[Pair]) -> None:
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
+
+
 def dropped_by_opusfilter(programs: Path, pairs: list[Pair], folder: Path) -> set[int]:
     """The numbers of the lines that OpusFilter drops with its default filters."""
     files = [str(folder / f"in.{one}") for one in ("en", "de")]
@@ -118,10 +124,12 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=20_000)
     parser.add_argument("--each", type=int, default=200, help="lines of each kind")
     parser.add_argument("--opusfilter", type=Path, help="the folder with OpusFilter's programs")
+    parser.add_argument("--write", type=Path, help="a folder for the text")
     parser.add_argument("options", nargs="*", help="more options of dragoman data clean, after --")
     given = parser.parse_args()
     chance = random.Random(1)
     pairs = read(given.data, given.lines)
+    original = list(pairs)
     kinds: dict[int, str] = {}
     places = iter(chance.sample(range(1, len(pairs) - 1), len(pairs) - 2))
     for kind in EXPECTED:
@@ -132,9 +140,13 @@ def main() -> None:
             if dirty is not None:
                 pairs[place], kinds[place + 1] = dirty, kind
                 done += 1
+    if given.write:
+        write(given.write / "original.en-de.tsv", original)
+        write(given.write / "dirty.en-de.tsv", pairs)
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "in.en-de.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in pairs), encoding="utf-8")
+        write(folder / "in.en-de.tsv", pairs)
         (folder / "rules.toml").write_text("[filters]\nnumbers = true\nplaceholders = true\n")
         command = [sys.executable, "-m", "dragoman", "data", "clean", str(folder / "in.en-de.tsv")]
         command += ["-o", str(folder / "out.en-de.tsv"), "--report", str(folder / "r.jsonl")]
