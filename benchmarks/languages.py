@@ -27,7 +27,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 OTHERS = ("de", "fr", "cs")
@@ -64,14 +64,31 @@ length_penalty = 1.0
 CORPUS = """
 [[data.corpora]]
 name = "{other}"
-train = ["train.en.gz", "train.{other}.gz"]
+train = ["{train}.en.gz", "{train}.{other}.gz"]
+weight = {weight}
 valid = ["valid.en", "valid.{other}"]
 test = ["test.en", "test.{other}"]
 both = true
 """
 
 
-TUNED = """
+NEW = """
+cp {{data}}/multi30k/* {{out}}/
+for l in en cs; do
+    gzip -dc {{data}}/multi30k/train.$l.gz | head -n {count} | gzip > {{out}}/new.$l.gz
+done
+"""
+# Both sides have the same English, so each can be translated from it.
+TRANSLATED = """
+cp {{data}}/multi30k/valid.?? {{out}}/
+for l in de fr; do gzip -dc {{data}}/multi30k/train.$l.gz | head -n 10000 > {{out}}/$l.text; done
+gzip -dc {{data}}/multi30k/train.en.gz | head -n 10000 > {{out}}/en.text
+dragoman translate {base} {{out}}/en.text --from en --to fr -o {{out}}/de-fr.fr
+dragoman translate {base} {{out}}/en.text --from en --to de -o {{out}}/fr-de.de
+mv {{out}}/de.text {{out}}/de-fr.de
+mv {{out}}/fr.text {{out}}/fr-de.fr
+"""
+PIVOT = """
 [[data.corpora]]
 name = "{source}-{target}"
 train = ["{source}-{target}.{source}", "{source}-{target}.{target}"]
@@ -79,10 +96,13 @@ valid = ["valid.{source}", "valid.{target}"]
 """
 
 
-def recipe(*, pieces: int, others: tuple[str, ...] = (), **shape: int) -> str:
+def corpora(others: Iterable[str], train: str = "train", weight: float = 1.0) -> str:
+    return "".join(CORPUS.format(other=other, train=train, weight=weight) for other in others)
+
+
+def recipe(*, pieces: int, others: Iterable[str] = (), **shape: int) -> str:
     """A recipe of the pairs of English with `others`, both ways; without, the command names the text."""
-    corpora = "".join(CORPUS.format(other=other) for other in others)
-    head = f'[data]\nfolder = "multi30k"\n{corpora}\n' if others else ""
+    head = f'[data]\nfolder = "multi30k"\n{corpora(others)}\n' if others else ""
     values = {"width": 128, "inner": 256, "tokens": 4000, "every": 1000, "average": 5} | shape
     return f"{head}[tokenizer]\nvocab_size = {pieces}\nplaceholders = 0\n" + SHAPE.format(**values)
 
@@ -120,49 +140,24 @@ def steps_of_added(seeds: int, updates: int) -> Iterator[str]:
         )
         yield scored(base, [*old, *UNSEEN])
         for count in ADDED:
-            yield step(
-                f"text{count}-{seed}", text_of(("en", "cs"), [("en", "cs"), ("cs", "en")], count), "shell"
-            )
-            text = f"{{text{count}-{seed}}}"
-            extended = f"extended{count}-{seed}"
-            yield step(extended, f"model extend {{{base}}} {text}/en-cs.cs --language cs -o {{out}}")
+            text, extended = f"text{count}-{seed}", f"extended{count}-{seed}"
+            yield step(text, NEW.format(count=count), "shell")
+            yield step(extended, f"model extend {{{base}}} {{{text}}}/new.cs.gz --language cs -o {{out}}")
             for kind, rank in (("full", 0), ("light", 16)):
                 name = f"{kind}{count}-{seed}"
                 yield step(
                     name,
-                    f"train --from {{{extended}}} --recipe {{here}}/czech.toml --data {text} -o {{out}} "
-                    f"seed={seed} tuning.lora_rank={rank}",
+                    f"train --from {{{extended}}} --recipe {{here}}/czech{count}.toml --data {{{text}}} "
+                    f"-o {{out}} seed={seed} tuning.lora_rank={rank}",
                 )
                 yield scored(name, PAIRS)
-        shell = text_of(("de", "fr"), [], 0) + "".join(
-            f"{first('train.' + source, 10000)} > {{out}}/{source}-{target}.{source}\n"
-            f"{first('train.en', 10000)} "  # the same English of both sides
-            f"| dragoman translate {{{base}}} - --from en --to {target} "
-            f"-o {{out}}/{source}-{target}.{target}\n"
-            for source, target in UNSEEN
-        )
-        yield step(f"translated-{seed}", shell, "shell")
+        yield step(f"translated-{seed}", TRANSLATED.format(base=f"{{{base}}}"), "shell")
         yield step(
             f"pivot-{seed}",
             f"train --from {{{base}}} --recipe {{here}}/pivot.toml --data {{translated-{seed}}} -o {{out}} "
             f"seed={seed}",
         )
         yield scored(f"pivot-{seed}", [*old, *UNSEEN])
-
-
-def text_of(languages: tuple[str, str], pairs: list[tuple[str, str]], count: int) -> str:
-    """The first `count` pairs under the name of each of `pairs`, and the validation text."""
-    lines = [f"cp {{data}}/multi30k/valid.{one} {{out}}/" for one in languages]
-    lines += [
-        f"{first('train.' + one, count)} > {{out}}/{source}-{target}.{one}"
-        for source, target in pairs
-        for one in (source, target)
-    ]
-    return "\n" + "\n".join(lines) + "\n"
-
-
-def first(name: str, count: int) -> str:
-    return f"gzip -dc {{data}}/multi30k/{name}.gz | head -n {count}"
 
 
 def step(name: str, run: str, kind: str = "run") -> str:
@@ -187,11 +182,12 @@ def plan(folder: Path, seeds: int, updates: int) -> None:
         "time.toml": recipe(pieces=16000, others=OTHERS),
         "size.toml": recipe(pieces=16000, others=OTHERS, width=320, inner=832),
         "base.toml": recipe(pieces=10000, others=("de", "fr"), tokens=2000, every=1200, average=3),
-        "czech.toml": TUNED.format(source="en", target="cs") + TUNED.format(source="cs", target="en"),
-        "pivot.toml": "".join(TUNED.format(source=source, target=target) for source, target in UNSEEN),
+        "pivot.toml": "".join(PIVOT.format(source=source, target=target) for source, target in UNSEEN),
         "added.toml": 'title = "A language added"\n\n' + "\n".join(steps_of_added(seeds, updates)),
         "table.toml": 'title = "One model against six"\n\n' + "\n".join(steps(seeds, updates)),
     }
+    for count in ADDED:  # an epoch has as many old pairs as new ones
+        files[f"czech{count}.toml"] = corpora(["cs"], "new") + corpora(["de", "fr"], weight=count / 58000)
     for name, content in files.items():
         (folder / name).write_text(content, encoding="utf-8")
     print(f"{folder}/table.toml: {seeds * len(PAIRS) * updates:,} updates of each of three kinds of models")
