@@ -74,13 +74,14 @@ both = true
 
 NEW = """
 cp {{data}}/multi30k/* {{out}}/
+for f in {{out}}/valid.??; do head -n 250 $f > {{out}}/short && mv {{out}}/short $f; done
 for l in en cs; do
     gzip -dc {{data}}/multi30k/train.$l.gz | head -n {count} | gzip > {{out}}/new.$l.gz
 done
 """
 # Both sides have the same English, so each can be translated from it.
 TRANSLATED = """
-cp {{data}}/multi30k/valid.?? {{out}}/
+for l in de fr; do head -n 250 {{data}}/multi30k/valid.$l > {{out}}/valid.$l; done
 for l in de fr; do gzip -dc {{data}}/multi30k/train.$l.gz | head -n 10000 > {{out}}/$l.text; done
 gzip -dc {{data}}/multi30k/train.en.gz | head -n 10000 > {{out}}/en.text
 dragoman translate {base} {{out}}/en.text --from en --to fr -o {{out}}/de-fr.fr
@@ -148,14 +149,14 @@ def steps_of_added(seeds: int, updates: int) -> Iterator[str]:
                 yield step(
                     name,
                     f"train --from {{{extended}}} --recipe {{here}}/czech{count}.toml --data {{{text}}} "
-                    f"-o {{out}} seed={seed} tuning.lora_rank={rank}",
+                    f"-o {{out}} seed={seed} tuning.lora_rank={rank} training.validate_every=100",
                 )
                 yield scored(name, PAIRS)
         yield step(f"translated-{seed}", TRANSLATED.format(base=f"{{{base}}}"), "shell")
         yield step(
             f"pivot-{seed}",
             f"train --from {{{base}}} --recipe {{here}}/pivot.toml --data {{translated-{seed}}} -o {{out}} "
-            f"seed={seed}",
+            f"seed={seed} training.validate_every=100",
         )
         yield scored(f"pivot-{seed}", [*old, *UNSEEN])
 

@@ -24,7 +24,8 @@ from dragoman.translation.translator import Translator
 
 FOLDER = Path(__file__).parents[3] / "recipes"
 PIPELINES = sorted(FOLDER.glob("pipeline*.toml"))
-RECIPES = sorted(set(FOLDER.rglob("*.toml")) - set(PIPELINES))
+MANY = FOLDER / "general-many.toml"  # of several languages
+RECIPES = sorted(set(FOLDER.rglob("*.toml")) - {*PIPELINES, MANY})
 LAYERS = ["encoder_layers=1", "decoder_layers=1"]
 SHAPES = {
     "transformer": ["d_model=16", "d_ff=16", "heads=2", *LAYERS],
@@ -96,7 +97,7 @@ def test_a_recipe_runs_on_a_small_sample(path, tmp_path):
     assert (tmp_path / "run" / "README.md").read_text(encoding="utf-8").startswith(f"# {recipe.title}")
 
 
-@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*RECIPES, MANY], ids=lambda path: path.stem)
 def test_a_recipe_states_its_score_and_cost(path):
     recipe = resolve(recipe=path)
     if path.stem in UNMEASURED:
@@ -105,7 +106,19 @@ def test_a_recipe_states_its_score_and_cost(path):
         assert "BLEU" in recipe.expected.score
     assert recipe.expected.cost
     assert recipe.data.origin.startswith(("https://", "recipes/"))
-    assert len(recipe.data.test) == 2
+    assert {len(one.test) for one in recipe.data.corpora or [recipe.data]} == {2}
+
+
+def test_the_recipe_of_many_languages_takes_the_text_that_its_pipeline_writes():
+    shell = (FOLDER / "pipeline-many.toml").read_text(encoding="utf-8")
+    scored = re.search(r"for f in ([\w -]+); do", shell)
+    assert scored is not None
+    corpora = resolve(recipe=MANY).data.corpora
+    assert [one.name for one in corpora] == scored[1].split()
+    for one in corpora:
+        language = one.name.partition("-")[2]
+        assert one.train == (f"{one.name}/train.en", f"{one.name}/train.{language}")
+    assert {one.name.partition("-")[2] for one in corpora} == {"de", "fr", "zh", "ja"}
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
