@@ -64,7 +64,7 @@ length_penalty = 1.0
 CORPUS = """
 [[data.corpora]]
 name = "{other}"
-train = ["{train}.en.gz", "{train}.{other}.gz"]
+train = ["{train}.en{ending}", "{train}.{other}{ending}"]
 weight = {weight}
 valid = ["valid.en", "valid.{other}"]
 test = ["test.en", "test.{other}"]
@@ -72,22 +72,17 @@ both = true
 """
 
 
-NEW = """
+TEXT = """
 cp {{data}}/multi30k/* {{out}}/
 for f in {{out}}/valid.??; do head -n 250 $f > {{out}}/short && mv {{out}}/short $f; done
-for l in en cs; do
-    gzip -dc {{data}}/multi30k/train.$l.gz | head -n {count} | gzip > {{out}}/new.$l.gz
-done
+for l in en de fr cs; do gzip -dc {{data}}/multi30k/train.$l.gz | head -n {count} > {{out}}/new.$l; done
 """
-# Both sides have the same English, so each can be translated from it.
+# German and French have the same English, so each can be translated from it.
 TRANSLATED = """
-for l in de fr; do head -n 250 {{data}}/multi30k/valid.$l > {{out}}/valid.$l; done
-for l in de fr; do gzip -dc {{data}}/multi30k/train.$l.gz | head -n 10000 > {{out}}/$l.text; done
-gzip -dc {{data}}/multi30k/train.en.gz | head -n 10000 > {{out}}/en.text
-dragoman translate {base} {{out}}/en.text --from en --to fr -o {{out}}/de-fr.fr
-dragoman translate {base} {{out}}/en.text --from en --to de -o {{out}}/fr-de.de
-mv {{out}}/de.text {{out}}/de-fr.de
-mv {{out}}/fr.text {{out}}/fr-de.fr
+dragoman translate {base} {{out}}/new.en --from en --to fr -o {{out}}/de-fr.fr
+dragoman translate {base} {{out}}/new.en --from en --to de -o {{out}}/fr-de.de
+mv {{out}}/new.de {{out}}/de-fr.de
+mv {{out}}/new.fr {{out}}/fr-de.fr
 """
 PIVOT = """
 [[data.corpora]]
@@ -98,7 +93,8 @@ valid = ["valid.{source}", "valid.{target}"]
 
 
 def corpora(others: Iterable[str], train: str = "train", weight: float = 1.0) -> str:
-    return "".join(CORPUS.format(other=other, train=train, weight=weight) for other in others)
+    how = {"train": train, "ending": ".gz" if train == "train" else "", "weight": weight}
+    return "".join(CORPUS.format(other=other, **how) for other in others)
 
 
 def recipe(*, pieces: int, others: Iterable[str] = (), **shape: int) -> str:
@@ -142,8 +138,8 @@ def steps_of_added(seeds: int, updates: int) -> Iterator[str]:
         yield scored(base, [*old, *UNSEEN])
         for count in ADDED:
             text, extended = f"text{count}-{seed}", f"extended{count}-{seed}"
-            yield step(text, NEW.format(count=count), "shell")
-            yield step(extended, f"model extend {{{base}}} {{{text}}}/new.cs.gz --language cs -o {{out}}")
+            yield step(text, TEXT.format(count=count), "shell")
+            yield step(extended, f"model extend {{{base}}} {{{text}}}/new.cs --language cs -o {{out}}")
             for kind, rank in (("full", 0), ("light", 16)):
                 name = f"{kind}{count}-{seed}"
                 yield step(
@@ -152,7 +148,7 @@ def steps_of_added(seeds: int, updates: int) -> Iterator[str]:
                     f"-o {{out}} seed={seed} tuning.lora_rank={rank} training.validate_every=100",
                 )
                 yield scored(name, PAIRS)
-        yield step(f"translated-{seed}", TRANSLATED.format(base=f"{{{base}}}"), "shell")
+        yield step(f"translated-{seed}", (TEXT + TRANSLATED).format(count=10000, base=f"{{{base}}}"), "shell")
         yield step(
             f"pivot-{seed}",
             f"train --from {{{base}}} --recipe {{here}}/pivot.toml --data {{translated-{seed}}} -o {{out}} "
@@ -183,7 +179,8 @@ def plan(folder: Path, seeds: int, updates: int) -> None:
         "time.toml": recipe(pieces=16000, others=OTHERS),
         "size.toml": recipe(pieces=16000, others=OTHERS, width=320, inner=832),
         "base.toml": recipe(pieces=10000, others=("de", "fr"), tokens=2000, every=1200, average=3),
-        "pivot.toml": "".join(PIVOT.format(source=source, target=target) for source, target in UNSEEN),
+        "pivot.toml": "".join(PIVOT.format(source=source, target=target) for source, target in UNSEEN)
+        + corpora(["de", "fr"], weight=10000 / 58000),
         "added.toml": 'title = "A language added"\n\n' + "\n".join(steps_of_added(seeds, updates)),
         "table.toml": 'title = "One model against six"\n\n' + "\n".join(steps(seeds, updates)),
     }
