@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from dragoman.training.runs.tuning.recipe import replay_share, training_options
+from dragoman.models.shapes import TransformerConfig
+from dragoman.text.tokenizers.tokenizer import TokenizerConfig
+from dragoman.training.runs.tuning.recipe import replay_share, training_options, tuned_recipe
+from dragoman.translation.folder.config import FolderConfig
 
 
 def test_more_text_is_more_updates_and_larger_batches() -> None:
@@ -31,6 +37,29 @@ def test_wider_models_learn_slower() -> None:
     rates = [training_options(2000, 1000, d_model=width)["learning_rate"] for width in (128, 256, 1024)]
 
     assert rates[0] == rates[1] == pytest.approx(4 * rates[2])
+
+
+@pytest.mark.parametrize(
+    ("extended", "own", "optimizer", "rate", "batch"),
+    [
+        (None, {}, "adam", 0.0007, 4096),
+        ((20, 20), {}, "muon", 0.0028, 2048),
+        ((20, 20), {"training": {"optimizer": "adam"}}, "adam", 0.0028, 2048),
+        ((20, 20), {"tuning": {"lora_rank": 4}}, "adam", 0.0028, 4096),
+        (None, {"tuning": {"lora_rank": 4}}, "adam", 0.0028, 4096),
+    ],
+)
+def test_a_new_language_is_learnt_faster(
+    extended: tuple[int, int] | None, own: dict[str, Any], optimizer: str, rate: float, batch: int
+) -> None:
+    shape = TransformerConfig(source_vocab=30, target_vocab=30, d_model=16, d_ff=16, heads=2)
+    config = FolderConfig(model=shape, source_language="en", target_language="de", extended=extended)
+    base = SimpleNamespace(config=config, digest="", tokenizer=SimpleNamespace(config=TokenizerConfig()))
+    recipe = tuned_recipe(base, own, pairs=5000, letters=200_000)  # type: ignore[arg-type]
+    found = recipe.training
+    assert (found.optimizer, found.learning_rate, found.batch_tokens) == (optimizer, rate, batch)
+    updates = training_options(5000, 200_000, d_model=16)["max_updates"]
+    assert found.max_updates * found.batch_tokens == updates * 4096
 
 
 def test_small_memories_need_more_general_text() -> None:
