@@ -107,9 +107,10 @@ def dropped_by_opusfilter(programs: Path, pairs: list[Pair], folder: Path) -> se
     dropped = set()
     for number, pair in enumerate(pairs, 1):
         stripped = (pair[0].strip(), pair[1].strip())
-        if not kept[stripped]:
+        if kept[stripped]:
+            kept[stripped] -= 1
+        else:
             dropped.add(number)
-        kept[stripped] -= 1
     return dropped
 
 

@@ -127,14 +127,12 @@ class Translator:
         self.models = 1  # how many translate together
         self._load_bundle = load_bundle
         own = {name: vars(self)[name] for name in _OF_ADAPTER}
-        self._variants: dict[str | None, dict[str, Any]] = {
-            None: own
-        }  # attributes by the name of the adapter
+        self._variants: dict[str | None, dict[str, Any]] = {None: own}  # by the name of the adapter
         for key, one in (adapters or {}).items():
-            # Risks were learnt for the weights of the model: an adapter's translations have others.
-            new = {"engine": one.engine, "_load_bundle": one.load_bundle, "risk_models": {}}
             from dragoman.translation.loading import Loaded
 
+            # Risks were learnt for the weights of the model: an adapter's translations have others.
+            new = {"engine": one.engine, "_load_bundle": one.load_bundle, "risk_models": {}}
             if isinstance(one, Loaded):  # with languages of its own
                 larger = type(self).of(one)
                 new = {name: vars(larger)[name] for name in _OF_ADAPTER}

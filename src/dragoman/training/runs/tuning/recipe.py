@@ -27,7 +27,7 @@ _BY_SIZE = (
 )
 _LEAST_DROPOUT = 0.1
 _ALIGNMENT_WEIGHT = 0.05  # of Garg et al. 2019
-_FASTER = 4  # times: adapters, and models that learn a language
+_FASTER = 4  # times: how much faster adapters and new languages are learnt
 _READ = {"terms": 0.3, "matches": 0.5}  # shares of the pairs
 _PEAK, _WIDTH = 0.0007, 256  # learning rate of a model of this width; wider ones need less
 
