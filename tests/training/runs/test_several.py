@@ -257,7 +257,7 @@ def test_an_adapter_with_a_language_opens_closed_tokens_of_the_old_model(data: P
 
 @pytest.mark.thorough
 def test_what_an_adapter_with_a_language_does_and_refuses(
-    tmp_path: Path, dragoman_: Callable[..., Ended], caplog: pytest.LogCaptureFixture
+    many: Path, tmp_path: Path, dragoman_: Callable[..., Ended], caplog: pytest.LogCaptureFixture
 ) -> None:
     old, extended = tmp_path / "old", tmp_path / "extended"
     pair = {"source_language": "en", "target_language": "de"}
@@ -270,6 +270,9 @@ def test_what_an_adapter_with_a_language_does_and_refuses(
     with pytest.raises(ConfigError, match="'polish': adds languages") as error:
         load_served(ModelSpec(folder=old, adapters={"polish": adapter}))
     assert "serve the folder" in (error.value.hint or "")
+    with pytest.raises(ModelError, match="not an adapter for") as fault:
+        Translator.load(many, adapter=adapter)
+    assert "or the model it extends" in (fault.value.hint or "")
     with pytest.raises(ConfigError, match="needs all rows in each process"):
         sharded = [*overrides, "training.parallel=sharded"]
         train(PAIRS, base=extended, output=tmp_path / "sharded", overrides=sharded, **own)
