@@ -68,10 +68,17 @@ def to_toml(listed: Sequence[Section]) -> str:
                 text = f"{text} {entry.needed[:1].upper()}{entry.needed[1:]}.".lstrip()
             if value != entry.default:
                 text += f" Default: {show(entry.default)}."
-            assignment = f"{entry.name} = {show(value)}"
+            assignment = f"{entry.name} = {_shown(plain(value))}"
             used = section.in_use and value is not None
             lines += ["", *_comment(text), assignment if used else f"# {assignment}"]
     return "\n".join(lines).strip() + "\n"
+
+
+def _shown(value: Any) -> str:
+    """A value as TOML writes it, with a line for each section of a list."""
+    if not isinstance(value, list) or not value or not isinstance(value[0], dict):
+        return show(value)
+    return "\n".join(["[", *(f"    {show(section)}," for section in value), "]"])
 
 
 def to_json(listed: Sequence[Section]) -> list[dict[str, Any]]:
