@@ -21,6 +21,9 @@ from dragoman.models.folder.merge import merge_adapter
 from dragoman.models.folder.weights import read_weights
 from dragoman.serving.service.models import ModelSpec, load_served
 from dragoman.text import toy
+from dragoman.training.runs.text.opening import open_texts
+from dragoman.training.runs.text.texts import RunRequest
+from dragoman.training.runs.tuning.base import open_model
 from dragoman.translation.folder.config import read_config
 from dragoman.translation.folder.summary import adapter_summary_of
 from dragoman.translation.terms.terms import Term, TermList
@@ -103,6 +106,23 @@ def test_a_model_of_several_languages(many: Path) -> None:
     assert found[0].score != found[1].score
     scored = [translator.score([("The dog sleeps.", "Der Hund.")], source="en", to=to) for to in ("de", "cs")]
     assert scored[0][0].score != scored[1][0].score
+
+
+def test_tuning_counts_the_pairs_of_an_epoch(data: Path, many: Path) -> None:
+    """It makes as many updates for a text with a small weight as for one that is so small."""
+
+    def updates(count: int, weight: float, both: bool) -> int:
+        pairs = "".join(f"{english}\t{german}\n" for english, german in toy.pairs(seed=5, count=count))
+        (data / "more.en-de.tsv").write_text(pairs, encoding="utf-8")
+        corpus = {"name": "more", "train": ["more.en-de.tsv"], "weight": weight, "both": both}
+        corpus["valid"] = ["valid.en", "valid.de"]
+        with open_model(many) as base:
+            request = RunRequest(base=base, options={"data": {"corpora": [corpus]}}, data_root=data)
+            return open_texts(request, print).recipe.training.max_updates
+
+    assert updates(4000, 0.1, False) == pytest.approx(updates(400, 1.0, False), rel=0.1)
+    assert updates(800, 0.5, True) == pytest.approx(updates(800, 1.0, False), rel=0.1)
+    assert updates(4000, 1.0, False) > updates(4000, 0.1, False)
 
 
 def test_scores_of_each_direction_and_their_mean(many: Path) -> None:
