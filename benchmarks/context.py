@@ -18,9 +18,14 @@ Reads catalogues of English programs, such as de.po, and writes training text (m
 contrastive set (messages.contrast.jsonl) of messages that the catalogues translate in several ways. A message
 of the set is not in the training text, but its translations are, in other contexts.
 
+    python benchmarks/context.py table FOLDER
+
+Reads what `dragoman evaluate --json` wrote as TEXT.MODEL.SEED.json: the last step of benchmarks/context.toml.
+
 Prints for each set of the grammar the share of right translations preferred without context, with it, and
 with the context of the other example, which should make the other translation the preferred one; of
-"pronouns", how many lines have each; of "catalogues", how many messages both files have.
+"pronouns", how many lines have each; of "catalogues", how many messages both files have; of "table", means
+and standard deviations over the seeds.
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import statistics
 import subprocess
 import sys
 from collections import Counter
@@ -284,6 +290,22 @@ def write_messages(output: Path, files: Sequence[Path]) -> None:
     print(f"{len(train):,} messages to learn from, {len(told):,} to measure")
 
 
+def print_table(folder: Path) -> None:
+    found: dict[str, list[float]] = {}
+    for path in sorted(folder.glob("*.*.*.json")):
+        text, model, _ = path.stem.split(".")
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if "cased" in told:
+            values = {score: told["cased"][score]["value"] for score in ("bleu", "chrf")}
+        else:  # the last row is of all kinds
+            values = {how: 100 * told[how][-1]["share"] for how in ("alone", "in context") if how in told}
+        for name, value in values.items():
+            found.setdefault(f"{text:12} {model:16} {name:10}", []).append(value)
+    for name, several in found.items():
+        deviation = statistics.stdev(several) if len(several) > 1 else 0.0
+        print(f"{name} {statistics.fmean(several):6.2f} ± {deviation:.2f}  ({len(several)})")
+
+
 def main() -> None:
     assert __doc__
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -299,8 +321,11 @@ def main() -> None:
     catalogues = commands.add_parser("catalogues")
     catalogues.add_argument("output", type=Path)
     catalogues.add_argument("files", type=Path, nargs="+")
+    commands.add_parser("table").add_argument("folder", type=Path)
     args = parser.parse_args()
-    if args.command == "catalogues":
+    if args.command == "table":
+        print_table(args.folder)
+    elif args.command == "catalogues":
         write_messages(args.output, args.files)
     elif args.command == "grammar":
         train_on_grammar(args.folder, args.documents, args.updates, args.examples)
