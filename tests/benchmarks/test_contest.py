@@ -303,7 +303,7 @@ def test_who_takes_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     assert "joeynmt" not in choose_contenders(device="cuda")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     words = ["dragoman", "--preset", "tiny", "--steps", "1", "--warm", "0", "--rounds", "1",

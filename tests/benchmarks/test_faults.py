@@ -21,7 +21,7 @@ def faults(*words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_some_faults() -> None:
     assert "\n0 of 25 ended badly" in faults("--cases", "25")
 

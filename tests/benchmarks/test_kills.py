@@ -29,7 +29,7 @@ def seconds(table: str, kind: str) -> tuple[float, float]:
     return float(measured), float(computed)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_few_kills() -> None:
     table = killed("--kills", "10", "--processes", "1")
 

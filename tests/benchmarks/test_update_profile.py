@@ -101,7 +101,7 @@ def test_a_copy_reads_and_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert update_profile.copy_rates() == 2 * 2**26 / 0.5
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_script_profiles_a_run_and_stops_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -81,7 +81,7 @@ def test_a_minute_of_libfuzzer(name: str, tmp_path: Path) -> None:
     assert "DONE" in printed
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("name", seeds.ALL)
 def test_the_engine_under_the_sanitizers(name: str, tmp_path: Path) -> None:
     """Models, adapters and requests, partly wrong; and all inputs that once failed."""

@@ -190,7 +190,7 @@ def test_only_int8_has_a_multiplier(level: Level) -> None:
         assert same == (kind != "int8")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_avx_vnni_with_the_instruction_emulated(tmp_path: Path) -> None:
     """The products of this instruction set on any processor with AVX2, the instruction computed in C++."""
     if isinstance(reason := Loops(Here(build.library())).level("avx2"), str):
