@@ -190,8 +190,8 @@ def test_a_worker_that_is_killed_loses_no_text(tmp_path):
     check_translations(tmp_path)
 
 
-@pytest.mark.thorough
 @needs_ray
+@pytest.mark.slow
 def test_a_command_that_is_killed_resumes(tmp_path):
     put_text(tmp_path, 1600)
     with start(tmp_path) as process:

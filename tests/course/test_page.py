@@ -23,16 +23,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("course")
 
 
-@pytest.mark.parametrize(
-    ("language", "scheme"),
-    [
-        pytest.param(
-            language, scheme, marks=[pytest.mark.slow] if (language, scheme) != ("en", "light") else []
-        )
-        for language in LANGUAGES
-        for scheme in ("light", "dark")
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_every_chapter_is_accessible(browser: Any, folder: Path, language: str, scheme: str) -> None:
     from axe_playwright_python import sync_playwright as axe
 
