@@ -18,13 +18,17 @@ Reads catalogues of English programs, such as de.po, and writes training text (m
 contrastive set (messages.contrast.jsonl) of messages that the catalogues translate in several ways. A message
 of the set is not in the training text, but its translations are, in other contexts.
 
+    python benchmarks/context.py lines SOURCE TARGET FILE
+
+Writes text in order, in which blank lines part the documents, as training text like messages.jsonl.
+
     python benchmarks/context.py table FOLDER
 
 Reads what `dragoman evaluate --json` wrote as TEXT.MODEL.SEED.json: the last step of benchmarks/context.toml.
 
 Prints for each set of the grammar the share of right translations preferred without context, with it, and
 with the context of the other example, which should make the other translation the preferred one; of
-"pronouns", how many lines have each; of "catalogues", how many messages both files have; of "table", means
+"pronouns", how many lines have each; of "catalogues" and "lines", how much the files have; of "table", means
 and standard deviations over the seeds.
 """
 
@@ -290,6 +294,18 @@ def write_messages(output: Path, files: Sequence[Path]) -> None:
     print(f"{len(train):,} messages to learn from, {len(told):,} to measure")
 
 
+def write_lines(source: Path, target: Path, output: Path) -> None:
+    rows: list[dict[str, object]] = []
+    documents = 1
+    for line in open_corpus([source, target]):
+        if line.source.strip():
+            rows.append({"source": line.source, "target": line.target, "document": f"text {documents}"})
+        else:
+            documents += 1
+    _write(output, rows)
+    print(f"{len(rows):,} lines to learn from")
+
+
 def print_table(folder: Path) -> None:
     found: dict[str, list[float]] = {}
     for path in sorted(folder.glob("*.*.*.json")):
@@ -315,9 +331,10 @@ def main() -> None:
     grammar.add_argument("--documents", type=int, default=30_000)
     grammar.add_argument("--updates", type=int, default=700)
     grammar.add_argument("--examples", type=int, default=1000)
-    pronouns_ = commands.add_parser("pronouns")
-    for name in ("model", "source", "target", "output"):
-        pronouns_.add_argument(name, type=Path)
+    for command, names in (("pronouns", "model source target output"), ("lines", "source target output")):
+        parser_ = commands.add_parser(command)
+        for name in names.split():
+            parser_.add_argument(name, type=Path)
     catalogues = commands.add_parser("catalogues")
     catalogues.add_argument("output", type=Path)
     catalogues.add_argument("files", type=Path, nargs="+")
@@ -325,6 +342,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.command == "table":
         print_table(args.folder)
+    elif args.command == "lines":
+        write_lines(args.source, args.target, args.output)
     elif args.command == "catalogues":
         write_messages(args.output, args.files)
     elif args.command == "grammar":
