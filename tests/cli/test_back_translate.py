@@ -175,7 +175,7 @@ def test_other_options_do_not_go_on(dragoman_, folder, models, stopping):
         (("de-en", "mono.de", "-o", "x.de-en.tsv"), "but its pairs are from en to de"),
         (("de-en", "mono.de", "-o", "x.fr-de.tsv"), "but its pairs are from en to de"),
         (("de-en", "mono.de", "-o", "x.en-de"), "the pairs are tab-separated values"),
-        (("de-en", "mono.de", "-o", "x.en-de.tsv.gz"), "not compressed while they are written"),
+        (("de-en", "mono.de", "-o", "x.en-de.tsv.gz"), "tab-separated values, not compressed"),
         (("de-en", "x.en-de.tsv"), "a file of pairs; text of one language is needed"),
         (("de-en", "mono.de", "--how", "magic"), "--how magic"),
         (("de-en", "mono.de", "--how", "greedy", "--per-line", "2"), "--per-line with --how greedy"),

@@ -38,6 +38,10 @@ def varied(chance: Random, text: str) -> str:
         ("Straße_9", "strasse 9"),
         ("…", ""),
         ("狗，猫", "狗 猫"),
+        ("वह जाती है।", "वह जाती है"),  # vowel signs are letters
+        ("I use C++, not C#.", "i use c++ not c#"),
+        ("It is -5, not 3-5: 5 €!", "it is −5 not 3 5 5 €"),
+        ("Good 👍", "good 👍"),
     ],
 )
 def test_normal_forms(text: str, expected: str) -> None:

@@ -25,6 +25,10 @@ HEALTHY = [
     "R&D; that is all",
     "IRMÃ e MANHÃ",
     "Â, Ê and Ô are letters.",
+    "“BOM DIA, IRMÃ”",
+    "a palavra “LÃ”, e «VÂ»",
+    "«SYNÐ“ og „ORÐ” eru orð",
+    "&amp;lt; and &amp;nbsp; and &amp;amp;",
 ]
 
 
@@ -64,6 +68,13 @@ def test_damage_is_mended(name: str, text: str, mended: str) -> None:
 def test_a_wrong_decoding_is_undone(text: str) -> None:
     pytest.importorskip("ftfy")
     assert BY_NAME["mojibake"](text.encode().decode("latin-1")) == text
+
+
+@pytest.mark.parametrize("text", ["“GRÖSSE”", "“ACCIÓN”", "IRMÃ” – für"])
+def test_a_wrong_decoding_is_undone_beside_capitals(text: str) -> None:
+    pytest.importorskip("ftfy")
+    damaged = text.replace("Ö", "Ã–").replace("Ó", "Ã“").replace("ü", "Ã¼")
+    assert BY_NAME["mojibake"](damaged) != damaged
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 import tomllib
 from pathlib import Path
 
@@ -10,7 +11,15 @@ import pytest
 
 from dragoman.base.errors import ConfigError
 from dragoman.data import rules as module
-from dragoman.data.rules import FILTERS, Rules, default_rules, idle_sections, missing_libraries, read_rules
+from dragoman.data.rules import (
+    FILTERS,
+    MeasuredPair,
+    Rules,
+    default_rules,
+    idle_sections,
+    missing_libraries,
+    read_rules,
+)
 
 EN_DE = ("en", "de")
 FAST: dict[str, object] = {"filters": {"language": False}}  # its model is slow to load
@@ -117,6 +126,8 @@ def test_languages_and_files_have_rules_of_their_own(tmp_path: Path) -> None:
         ("[filters]\nlong = 'x'", "filters.long = 'x' cannot be used"),
         ("[filters]\nlong = nan", "filters.long = nan cannot be used"),
         ("[repairs]\nspaces = 1", "repairs.spaces = 1 cannot be used"),
+        ("[filters]\nshort = true", "filters.short = true cannot be used"),
+        ("[filters]\nshort = 3", "filters.short = 3 cannot be used"),
         ("filters = 3", "filters = 3 is no section"),
         ("[languages]\nde = 3", "languages.de = 3 is no section"),
         ("[languages.de.filter]", "unknown name languages.de.filter"),
@@ -174,3 +185,18 @@ def test_empty_pairs_end_documents_and_stay() -> None:
     rules = Rules.of({}, ("en", "de"))
     assert dropped(rules, ("", " ")) == []
     assert dropped(rules, ("A dog.", "")) == ["empty"]
+    rules = Rules.of({"filters": {"short": -3}}, ("en", "de"))
+    assert dropped(rules, ("", " ")) == []
+    assert dropped(rules, ("A", "Ein")) == ["short"]
+
+
+def test_katakana_in_half_width_is_at_home_in_japanese() -> None:
+    pair = ("ﾊﾝｶｸ ｶﾀｶﾅ ﾉ ｷｬﾝﾍﾟｰﾝ", "Half-width katakana campaign")
+    assert dropped(Rules.of(FAST, ("ja", "en")), pair) == []
+
+
+@pytest.mark.parametrize("text", ["a@" * 20_000, "@" * 40_000, "{{" * 20_000, "中%" * 20_000, "a.b" * 20_000])
+def test_hostile_lines_are_measured_in_time(text: str) -> None:
+    start = time.process_time()
+    next(one for one in FILTERS if one.name == "boilerplate").measure(MeasuredPair(text, text))
+    assert time.process_time() - start < 10

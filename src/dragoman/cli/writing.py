@@ -24,7 +24,6 @@ from dragoman.base.languages import related
 from dragoman.base.progress import Meter
 from dragoman.cli.input import STDIN
 from dragoman.cli.outcome import waiting
-from dragoman.text.corpora.compressed import SUFFIXES
 from dragoman.text.corpora.languages import of_pair
 from dragoman.version import __version__
 
@@ -291,17 +290,10 @@ def check_exist(names: Sequence[str], *beside: Path | None) -> None:
 
 def check_pairs_name(output: Path) -> None:
     """Raise ConfigError for an output that training would not read as pairs."""
-    if output.exists() and not output.is_file() and not output.is_dir():  # a device or a pipe
-        return
-    if output.suffix in SUFFIXES:
-        raise ConfigError(
-            f"{output}: pairs are not compressed while they are written", hint=f"leave out {output.suffix}"
-        )
-    if output.suffix != ".tsv":
-        raise ConfigError(
-            f"{output}: the pairs are tab-separated values",
-            hint="name the file so that training reads it, such as synthetic.en-de.tsv",
-        )
+    device = output.exists() and not output.is_file() and not output.is_dir()  # or a pipe
+    if output.suffix != ".tsv" and not device:
+        hint = "name the file so that training reads it, such as synthetic.en-de.tsv"
+        raise ConfigError(f"{output}: the pairs are tab-separated values, not compressed", hint=hint)
 
 
 def check_pairs_languages(output: Path, source: str, target: str) -> None:

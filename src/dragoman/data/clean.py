@@ -74,15 +74,18 @@ def cleaned(chunk: RuledLines, kind: str) -> Cleaned:
         if place in chunk.low and not filters and source + target:
             filters = [chunk.low[place]]
         counts["pairs"] += 1
+        entry: dict[str, Any] = {"file": chunk.name, "line": line.number}
         if not filters:
-            context = chunk.rules.repaired(line.context, [])
+            context = chunk.rules.repaired(line.context, changed := [])
+            repairs = [*dict.fromkeys([*repairs, *changed])]
+            entry |= {"context": [line.context, context]} if changed else {}
             rows.append(row_of(line._replace(source=source, target=target, context=context), kind))
         if not repairs and not filters:
             continue
         counts.update(f"repair {name}" for name in repairs)
         counts["dropped" if filters else "repaired"] += 1
         counts.update(f"{'also' if number else 'drop'} {name}" for number, (name, _) in enumerate(filters))
-        entry = {"file": chunk.name, "line": line.number, "what": "dropped" if filters else "repaired"}
+        entry["what"] = "dropped" if filters else "repaired"
         entry |= {"filters": {name: round(value, 4) for name, value in filters}} if filters else {}
         entry |= {"before": [line.source, line.target]}
         entry |= {"repairs": repairs, "after": [source, target]} if repairs else {}
@@ -92,7 +95,7 @@ def cleaned(chunk: RuledLines, kind: str) -> Cleaned:
 
 def report_bytes(path: Path, report: bytes) -> bytes:
     """A part of the report as it is in its file: one member of many if that is compressed."""
-    return gzip.compress(report, 6, mtime=0) if report and path.suffix == ".gz" else report
+    return gzip.compress(report, 6, mtime=0) if path.suffix == ".gz" else report
 
 
 def summary(counts: Mapping[str, int]) -> dict[str, Any]:

@@ -24,18 +24,30 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SHINGLE = 4  # characters
 BANDS, ROWS = 10, 4
 HASHES = BANDS * ROWS
-_NO_LETTERS = re.compile(r"[\W_]+")
+_MINUS = re.compile(r"(?<!\w)-(?=\d)")
 _CHANCE = np.random.Generator(np.random.PCG64(1))  # numbers that never change: signatures may be on a disk
 _FACTORS = _CHANCE.integers(1, 1 << 63, HASHES, np.uint64) * np.uint64(2) + np.uint64(1)
 _TERMS = _CHANCE.integers(1, 1 << 63, HASHES, np.uint64)
 _PLACES = _CHANCE.integers(1, 1 << 63, SHINGLE, np.uint64) * np.uint64(2) + np.uint64(1)
 
 
+class _Plain(dict[int, str]):
+    """Characters by their codes: a space for those that are no letters, vowel signs, digits or symbols."""
+
+    def __missing__(self, code: int) -> str:
+        kind = unicodedata.category(character := chr(code))
+        meant = kind[0] in "LMN" or kind in ("Sm", "Sc", "So") or character in "#%"
+        return self.setdefault(code, character if meant else " ")
+
+
+_PLAIN = _Plain()
+
+
 def normalised(text: str) -> str:
     """The text without case, marks of punctuation, and forms of characters; a space between words."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    return _NO_LETTERS.sub(" ", text.casefold()).strip()
+    return " ".join(_MINUS.sub("−", text).casefold().translate(_PLAIN).split())
 
 
 def similarity(one: str, other: str) -> float:

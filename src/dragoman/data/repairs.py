@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from html import unescape
+from importlib.util import find_spec
 from typing import Any
 
 from dragoman.base.errors import ConfigError
@@ -33,8 +34,15 @@ _BREAKS = re.compile("[\t-\r\x85\u2028\u2029]+")
 _QUOTES = str.maketrans("“”„‟‘’‚‛", "\"\"\"\"''''")
 
 
+# What looks so too: a word in capitals, such as IRMÃ, before a closing mark.
+_CAPITAL = re.compile("(?<=[A-ZÀ-Þ«“„])[ÃÂÐÑ](?=[”“»–—®](?!\\w))")
+
+
 def _mojibake(text: str) -> str:
-    return text if text.isascii() else str(_ftfy()(text))
+    if text.isascii():
+        return text
+    rest = _CAPITAL.sub("", text)
+    return text if rest != text and _ftfy()(rest) == rest else _ftfy()(text)
 
 
 @cache
@@ -54,10 +62,7 @@ def _ftfy() -> Callable[[str], str]:
 
 def has_ftfy() -> bool:
     """Whether the repair of mojibake can be done."""
-    try:
-        return bool(_ftfy())
-    except ConfigError:
-        return False
+    return find_spec("ftfy") is not None
 
 
 def _entities(text: str) -> str:
@@ -67,6 +72,7 @@ def _entities(text: str) -> str:
     def character(found: re.Match[str]) -> str:
         before, after = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
         about = before and after and before in _QUOTED[0] and after in _QUOTED[1]
+        about = about or (found[0] == "&amp;" and _ENTITY.match("&" + text[found.end() :]))  # escaped twice
         one = unescape(found[0])
         return (
             found[0] if about or one.endswith(";") or (not one.isprintable() and one not in _HIDDEN) else one

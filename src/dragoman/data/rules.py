@@ -20,6 +20,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +34,7 @@ from dragoman.text.blank import is_blank
 from dragoman.text.checks.faults import Side, unmatched
 from dragoman.text.checks.loops import loops
 from dragoman.text.checks.omissions import lacks_most
-from dragoman.text.detection import clearly_other, language_probabilities
+from dragoman.text.detection import clearly_other
 from dragoman.text.width import columns
 
 Languages = tuple[str | None, str | None]
@@ -66,7 +67,9 @@ class Filter:
 _DIGIT = re.compile(r"\d")
 _MARKED = re.compile(r"[%{}<>$\\@&#\[\]|]|\w_\w|://")
 _LETTER = re.compile(r"[^\W\d_]")
-_BOILERPLATE = re.compile(r"https?://\S+|www\.\S+|\S+@\S+\.\w+|</?[A-Za-z][^<>]*>|\[/?\w+\]|\{\{[^{}]*\}\}")
+_BOILERPLATE = re.compile(
+    r"https?://\S+|www\.\S+|[^\s@]{1,64}@[\w.-]{1,255}\.\w+|</?[A-Za-z][^<>]*>|\[/?\w+\]|\{\{[^{}]{0,999}\}\}"
+)
 # U+FFFD, and what UTF-8 looks like if it is read as Latin-1 or Windows-1252, or as the Cyrillic encodings.
 _BROKEN = re.compile(
     "\ufffd|[\x80-\x84\x86-\x9f]|Ã[¤¶¼Ÿ„œ©¨¢§ª¬®¯±³µ¹º¡]|â€[\x80-\xff™œžš˜“”¦]"
@@ -154,7 +157,8 @@ def _foreign(text: str, language: str | None) -> float:
 
 @lru_cache(20_000)
 def _script_of(character: str) -> str:
-    return unicodedata.name(character, "").split(" ")[0].split("-")[0]
+    plain = unicodedata.normalize("NFKC", character)[0]  # KATAKANA also in half width
+    return unicodedata.name(plain, "").split(" ")[0].split("-")[0]
 
 
 @lru_cache(20_000)
@@ -187,8 +191,7 @@ def _placeholders(pair: MeasuredPair) -> float:
 
 
 def _repetition(pair: MeasuredPair) -> float:
-    source, target = pair[:2]
-    return loops(target, source) + loops(source, target)
+    return loops(pair.target, pair.source) + loops(pair.source, pair.target)
 
 
 def _encoding(pair: MeasuredPair) -> float:
@@ -259,10 +262,11 @@ class Rules:
         source, target = self.repaired(source, done), self.repaired(target, done)
         done = [one.name for one in self.repairs if one.name in done]
         pair = MeasuredPair(source, target, self.languages)
+        ends = is_blank(source) and is_blank(target)  # a document
         found = [
             (one.name, float(measure))
             for one in self.filters
-            if one.limit is not None and (measure := one.measure(pair)) > one.limit
+            if one.limit is not None and (measure := one.measure(pair)) > one.limit and not ends
         ]
         return Verdict(source, target, done, found)
 
@@ -284,10 +288,7 @@ class Rules:
 def missing_libraries(table: Mapping[str, Any]) -> list[str]:
     """The names of what needs a missing library. Raises ConfigError if a table switches one on."""
     missing = [] if has_ftfy() else ["mojibake"]
-    try:
-        language_probabilities("")
-    except ConfigError:
-        missing.append("language")
+    missing += [] if find_spec("py3langid") else ["language"]
     for part in _sections(table):
         for name in missing:
             values = part.get("filters", {}) | part.get("repairs", {})
@@ -344,8 +345,10 @@ def read_rules(path: Path) -> Table:
             key = f"{prefix}{kind}"
             for name, value in section(key, part.get(kind, {}), [one.name for one in known]).items():
                 number = kind == "filters" and isinstance(value, int | float) and math.isfinite(value)
-                if not isinstance(value, bool) and not number:
+                idle = name == "short" and number and value is not False and value >= 0
+                if idle or (not isinstance(value, bool) and not number):
                     hint = "write a number, or true or false" if kind == "filters" else "write true or false"
+                    hint = "write the fewest characters with a minus, such as -3" if idle else hint
                     raise ConfigError(f"{path}: {key}.{name} = {show(value)} cannot be used", hint=hint)
 
     table = section("", read_toml(path), (*_KINDS, *_OF_SOME))

@@ -233,3 +233,38 @@ def test_contexts_are_repaired_and_empty_pairs_stay(dragoman_, tmp_path, monkeyp
         {"source": "House & garden", "target": "Haus & Garten", "context": "Left & right"},
         {"source": "", "target": ""},
     ]
+    with gzip.open("out.jsonl.report.jsonl.gz", "rt", encoding="utf-8") as report:
+        entry = json.loads(next(report))
+    assert (entry["what"], entry["context"]) == ("repaired", ["Left &amp; right", "Left & right"])
+
+
+def test_a_repaired_context_alone_is_a_line_of_the_report(dragoman_, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    row = {"source": "A house", "target": "Ein Haus", "context": "Left  &amp; right"}
+    Path("in.jsonl").write_text(json.dumps(row) + "\n")
+    ended = dragoman_("data", "clean", "in.jsonl", "-o", "out.jsonl", "--workers", "1", "--report", "r.jsonl")
+    assert "1 of them repaired" in ended.err
+    (entry,) = map(json.loads, Path("r.jsonl").read_text().splitlines())
+    assert (entry["repairs"], entry["context"]) == (
+        ["entities", "spaces"],
+        ["Left  &amp; right", "Left & right"],
+    )
+
+
+def test_a_report_of_nothing_is_a_compressed_file(dragoman_, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("in.en-de.tsv").write_text("A dog.\tEin Hund.\n")
+    assert dragoman_("data", "clean", "in.en-de.tsv", "-o", "out.en-de.tsv", "--workers", "1").code == 0
+    report = Path("out.en-de.tsv.report.jsonl.gz").read_bytes()
+    assert report
+    assert gzip.decompress(report) == b""
+
+
+@pytest.mark.parametrize("command", ["look", "clean", "dedupe", "leak"])
+def test_a_head_without_pairs_is_refused(dragoman_, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    Path("in.en-de.tsv").write_text("en\tde\n")
+    more = {"look": [], "leak": ["--test", "in.en-de.tsv"]}.get(command, ["-o", "out.en-de.tsv"])
+    ended = dragoman_("data", command, "in.en-de.tsv", *more)
+    assert ended.code != 0
+    assert "error: in.en-de.tsv: no pairs under its head" in ended.err

@@ -12,7 +12,7 @@ from dragoman.base.files import write_whole
 from dragoman.base.languages import related
 from dragoman.base.tables import count, listing
 from dragoman.cli.input import check_outputs
-from dragoman.cli.models import check_reverse_folder, files_of_models
+from dragoman.cli.models import files_of_models
 from dragoman.cli.options import Flag, Json, Quiet, argument
 from dragoman.cli.outcome import tell, to_json, waiting, warn
 from dragoman.cli.writing import check_pairs_languages, opened_output
@@ -147,7 +147,6 @@ def _model(folder: Path | None, source: str, target: str) -> Translate | None:
     from dragoman.translation.search.options import Decoding
     from dragoman.translation.translator import Translator
 
-    check_reverse_folder(folder)
     translator = Translator.load(folder)
     decoding = Decoding(beam=1, source=source, to=target) if translator.directions else Decoding(beam=1)
     own = translator.pair(decoding)

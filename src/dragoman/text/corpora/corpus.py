@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from itertools import count as counting
 from pathlib import Path
 
@@ -110,6 +110,8 @@ def _open_shard(names: Sequence[str], languages: Languages) -> Corpus:
                 log.warning("%s: line 1 names the columns (%s, %s) and is not a pair", file.name, *columns)
                 _check_direction(names, head, named)
                 named = first_known(named, head)
+                if next(islice(file, 1, None), None) is None:
+                    raise DataError(f"{file.name}: no pairs under its head", hint="name another file")
             else:
                 head = None
             return Corpus(file.name, lambda: read_columns(file, skip=head is not None), named, files=files)

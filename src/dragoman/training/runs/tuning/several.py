@@ -74,14 +74,12 @@ def open_tuned_directions(request: RunRequest, base: Base, say: Say) -> Texts:
     counted = [count_and_draw(corpora[one.name], most=0, seed=seed) for one in data.corpora]
     # An epoch has each pair as often as its weight says, and in both directions if its text is learnt so.
     times = [one.weight * len(directions_of(one)) for one in data.corpora]
-    pairs = sum(one.pairs for one in counted)
     own = {**own, "tuning": {**own.get("tuning", {}), "replay": 0.0, "replay_from": "none"}}
-    recipe = tuned_recipe(
-        base,
-        own,
-        pairs=round(sum(each * one.pairs for each, one in zip(times, counted, strict=True))),
-        letters=round(sum(each * one.letters for each, one in zip(times, counted, strict=True))),
+    pairs, letters = (
+        round(sum(each * size for each, size in zip(times, sizes, strict=True)))
+        for sizes in zip(*((one.pairs, one.letters) for one in counted), strict=True)
     )
+    recipe = tuned_recipe(base, own, pairs=pairs, letters=letters)
     recipe = replace(recipe, data=replace(recipe.data, train=(), valid=(), corpora=data.corpora))
     recipe = with_languages(recipe, corpora, several=True)
     recipe = replace(recipe, data=replace(recipe.data, corpora=_as_base(recipe.data.corpora, base)))
@@ -89,7 +87,8 @@ def open_tuned_directions(request: RunRequest, base: Base, say: Say) -> Texts:
     if recipe.tuning.interpolate == "auto" and not directions.keys() <= set(base.config.directions):
         # The mean with a base that does not know a language would forget it.
         recipe = replace(recipe, tuning=replace(recipe.tuning, interpolate=1.0))
-    say(f"{count(pairs, 'pair')} to tune {base.name} on, in {', '.join(map('-'.join, directions))}")
+    names = ", ".join(map("-".join, directions))
+    say(f"{count(pairs, 'pair')} in an epoch to tune {base.name} on, in {names}")
     return Texts(
         recipe=recipe,
         training=chained([*corpora.values()]),
