@@ -934,7 +934,7 @@ def test_help_names_the_commands_and_the_version_is_told(dragoman_):
     assert dragoman_("--version") == Ended(0, f"dragoman {dragoman.__version__}\n", "")
 
 
-@pytest.mark.parametrize("group", ["model", "memory", "bench"])
+@pytest.mark.parametrize("group", ["model", "memory"])
 def test_a_group_alone_shows_its_help(dragoman_, group):
     ended = dragoman_(group)
 

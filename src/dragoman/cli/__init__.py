@@ -63,7 +63,6 @@ COMMANDS = {
     "doctor": _Command("doctor", "doctor", "Check this machine and suggest changes."),
     "memory": _Command("model.memory", "memory", "Keep translations, find them again, and exchange them."),
     "model": _Command("model.model", "model", "Look into model folders; check, average and compare them."),
-    "bench": _Command("bench", "bench", ""),  # without help: only old command lines have it
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -118,28 +118,28 @@ class Guides:
             raise DataError(f"{self.terms}: no such file", hint="check the path after --terms")
         check_reverse_folder(self.reverse)
 
-    def guide(self, translator: Translator, to: str | None) -> Translator:
-        """The translator with the terms for the language `to`, or its only one, and the reverse model."""
+    def guide(self, translator: Translator, decoding: Decoding) -> Translator:
+        """The translator with the terms for the languages of the translation, and the reverse model."""
         from dragoman.translation.translator import Translator
 
         if self.terms is not None:
             from dragoman.translation.terms.terms import TermList
 
-            table = TermList.read(self.terms, translator.source_language, to or translator.target_language)
+            table = TermList.read(self.terms, *translator.pair(decoding))
             translator = translator.using(terms=table, terms_mode=self.terms_mode)
         if self.reverse is not None:
             translator = translator.using(reverse=Translator.load(self.reverse))
         return translator
 
     @contextmanager
-    def open(self, to: str | None, *, offers: bool) -> Iterator[Callable[[Translator], Translator]]:
+    def open(self, decoding: Decoding, *, offers: bool) -> Iterator[Callable[[Translator], Translator]]:
         """Open the memory before the model is loaded, and yield a function that adds all guides to a model.
 
         Without `offers` similar lines are not shown, so they are searched only if the model reads them.
         Raises the errors of `open_memory`.
         """
         if self.memory is None:
-            yield lambda translator: self.guide(translator, to)
+            yield lambda translator: self.guide(translator, decoding)
             return
         from dragoman.translation.memory.exchange import is_exchanged, open_memory
 
@@ -148,11 +148,10 @@ class Guides:
             early = None if is_exchanged(path) else stack.enter_context(open_memory(path))
 
             def guided(translator: Translator) -> Translator:
-                languages = translator.source_language, to or translator.target_language
-                memory = early or stack.enter_context(open_memory(path, languages))
+                memory = early or stack.enter_context(open_memory(path, translator.pair(decoding)))
                 wanted = offers or "matches" in translator.reads
                 least = self.match_least if wanted else 100.0
-                return self.guide(translator.using(memory=memory, match_least=least), to)
+                return self.guide(translator.using(memory=memory, match_least=least), decoding)
 
             yield guided
 
@@ -185,13 +184,20 @@ def _is_model(name: str) -> bool:
 
 def model_and_pairs(
     model: Path, text: Sequence[str], decoding: Decoding, dtype: DType | None
-) -> tuple[Translator, Corpus]:
-    """A model, and parallel text in its languages, which say which key of a JSONL file is the source."""
+) -> tuple[Translator, Corpus, Decoding]:
+    """A model, parallel text in its languages, and `decoding` with the languages of the text."""
     from dragoman.text.corpora.corpus import open_corpus
     from dragoman.translation.translator import Translator
 
     translator = Translator.load(model, dtype=dtype)
-    return translator, open_corpus(text, languages=languages_for(translator, decoding))
+    corpus = open_corpus(text, languages=languages_for(translator, decoding))
+    return translator, corpus, in_languages_of(corpus, decoding, translator)
+
+
+def in_languages_of(corpus: Corpus, decoding: Decoding, model: Translator | FolderConfig) -> Decoding:
+    """The options with the languages that the names of text say, if the model has several pairs."""
+    source, to = decoding.source or corpus.source_language, decoding.to or corpus.target_language
+    return replace(decoding, source=source, to=to) if model.directions else decoding
 
 
 def languages_for(model: Translator | FolderConfig, decoding: Decoding) -> tuple[str | None, str | None]:

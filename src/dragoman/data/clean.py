@@ -75,8 +75,9 @@ def cleaned(chunk: RuledLines, kind: str) -> Cleaned:
             filters = [chunk.low[place]]
         counts["pairs"] += 1
         entry: dict[str, Any] = {"file": chunk.name, "line": line.number}
+        changed: list[str] = []
         if not filters:
-            context = chunk.rules.repaired(line.context, changed := [])
+            context = chunk.rules.repaired(line.context, changed)
             repairs = [*dict.fromkeys([*repairs, *changed])]
             entry |= {"context": [line.context, context]} if changed else {}
             rows.append(row_of(line._replace(source=source, target=target, context=context), kind))

@@ -287,6 +287,9 @@ def _translate(
     journal: Journal | None,
 ) -> Outcome:
     languages = Languages(*translator.pair(decoding))
+    if languages.target == "mul" and translator.targets:
+        hint = f"choose it with --to: {', '.join(translator.targets)}"
+        raise ConfigError(f"{task.source}: the target language is open, and a document has one", hint=hint)
     data = read_bytes(task.source)
     try:
         format = task.format or document_format(task.source, data)

@@ -185,7 +185,7 @@ class Directions:
         """
         if source is None:
             source = self.sources[0] if len(self.sources) == 1 else None
-        elif not any(related(source, one) for one in self.sources):
+        elif not source or not any(related(source, one) for one in self.sources):
             raise ConfigError(
                 f"source = {source!r}: this model does not translate from it",
                 hint=f"it has {', '.join(self.sources)}",

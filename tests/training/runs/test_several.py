@@ -340,3 +340,67 @@ def test_a_student_of_a_model_of_several(many: Path, data: Path, tmp_path: Path)
     assert read_config(tmp_path / "student").directions == (("en", "de"), ("en", "cs"))
     with pytest.raises(ConfigError, match="german: both = true, but teachers translate in one direction"):
         run(data, tmp_path / "x", teachers=[many])
+
+
+def test_terms_are_for_the_languages_of_the_translation(many: Path, tmp_path: Path) -> None:
+    path = tmp_path / "terms.csv"
+    path.write_text("en,de,cs\ndog,Töle,pes\n", encoding="utf-8")
+    translator = Translator.load(many)
+    with pytest.raises(ConfigError, match="the model has several languages, and a list needs a pair"):
+        translator.using(terms=path)
+    with pytest.raises(ConfigError, match="a list needs a pair"):
+        load_served(ModelSpec(folder=many, terms={"t": path}))
+    for to, word in (("de", "Töle"), ("cs", "pes")):
+        told = translator.using(terms=TermList.read(path, "en", to))
+        assert word.lower() in told("A dog.", source="en", to=to).lower()
+
+
+def test_commands_take_the_languages_of_the_translation(
+    many: Path, data: Path, tmp_path: Path, dragoman_: Callable[..., Ended]
+) -> None:
+    """In both directions, with a list of terms and a memory that have all languages."""
+    (tmp_path / "terms.csv").write_text("en,de,cs\ndog,Hund,pes\n", encoding="utf-8")
+    units = "".join(
+        f'<tu><tuv xml:lang="{code}"><seg>{text}</seg></tuv><tuv xml:lang="cs"><seg>Pes.</seg></tuv></tu>'
+        for code, text in (("en", "A dog."), ("de", "Ein Hund."))
+    )
+    memory = tmp_path / "memory.tmx"
+    memory.write_text(
+        f'<tmx version="1.4"><header srclang="en"/><body>{units}</body></tmx>', encoding="utf-8"
+    )
+    (tmp_path / "line.txt").write_text("A dog.\n", encoding="utf-8")
+    for word, given in (("terms", tmp_path / "terms.csv"), ("memory", memory)):
+        to = "cs" if word == "memory" else "de"
+        words = ["translate", str(many), str(tmp_path / "line.txt"), f"--{word}", str(given)]
+        assert dragoman_(*words, "--from", "en", "--to", to).code == 0
+    text = [str(data / f"valid.{code}") for code in ("de", "en")]
+    assert dragoman_("align", str(many), *text).out == dragoman_(
+        "align", str(many), *text, "--from", "de", "--to", "en"
+    ).out  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["model", "shortlist", "MANY", "train.en", "train.de"], "has several target languages"),
+        (["translate", "MANY", "page.html", "-o", "out.html"], "page.html: the target language is open"),
+        (["translate", "MANY", "valid.en", "--from", "", "--to", "de"], "source = ''"),
+        (["evaluate", "MANY", "--recipe", "recipe.toml", "--data", ".", "--to", "de"], "--to with a recipe"),
+    ],
+)
+def test_what_has_no_one_language_is_refused(
+    many: Path, data: Path, dragoman_: Callable[..., Ended], monkeypatch: Any, words: list[str], message: str
+) -> None:
+    monkeypatch.chdir(data)
+    (data / "page.html").write_text("<p>The dog sleeps.</p>", encoding="utf-8")
+    ended = dragoman_(*(str(many) if word == "MANY" else word for word in words))
+    assert ended.code == 2
+    assert message in ended.err
+    assert "hint: " in ended.err
+
+
+def test_a_text_in_no_language_is_refused(data: Path, tmp_path: Path) -> None:
+    recipe = RECIPE.replace('name = "code"', 'name = "code"\ntarget_language = "Czech text"')
+    (data / "wrong.toml").write_text(recipe, encoding="utf-8")
+    with pytest.raises(ConfigError, match="'Czech text' is not the code of a language"):
+        run(data, tmp_path / "run", recipe=data / "wrong.toml")

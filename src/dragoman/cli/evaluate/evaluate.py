@@ -19,6 +19,7 @@ from dragoman.cli.models import (
     Guides,
     Loading,
     files_of_models,
+    in_languages_of,
     languages_for,
     leakage_of,
     models_and_text,
@@ -179,12 +180,17 @@ def evaluate(
         if text:
             raise ConfigError(f"--contrast together with {text[0]}", hint="leave out one of them")
         check_unused("--contrast", "leave out one of them")
-        translator = guides.guide(replace(loading, dtype=_dtypes(dtype, alone=True)[0]).load(models), None)
+        translator = guides.guide(
+            replace(loading, dtype=_dtypes(dtype, alone=True)[0]).load(models), decoding
+        )
         evaluate_contrast(translator, contrast, documents, decoding, as_json=as_json, quiet=quiet)
         return
     if not text and (several := _recipe_of_several(recipe)) is not None:
+        flags |= {"--from": decoding.source, "--to": decoding.to}
         check_unused("a recipe of several pairs", "name the files of one pair")
-        translator = guides.guide(replace(loading, dtype=_dtypes(dtype, alone=True)[0]).load(models), None)
+        translator = guides.guide(
+            replace(loading, dtype=_dtypes(dtype, alone=True)[0]).load(models), decoding
+        )
         bleu = evaluate_directions(translator, several, data, decoding, as_json=as_json, quiet=quiet)
         _check_least(str(model), bleu, min_bleu)
         return
@@ -204,10 +210,7 @@ def evaluate(
         about, _ = found  # with the languages that the adapter adds
     # The model's languages say which key of a JSONL file is the source.
     corpus = open_corpus(names, languages=languages_for(about, decoding))
-    if about.directions:
-        # The names of the files say which of its pairs this is.
-        source, to = decoding.source or corpus.source_language, decoding.to or corpus.target_language
-        decoding = replace(decoding, source=source, to=to)
+    decoding = in_languages_of(corpus, decoding, about)
     if comet is not None:  # before minutes of translating
         comet_scores(comet, [], {}, [], python=comet_python)
     if risk:
@@ -235,13 +238,13 @@ def evaluate(
 
         for each in dtypes:  # the last is the requested one
             loaded = replace(loading, dtype=each).load(models)
-            translator = guides.guide(loaded, decoding.to)
+            translator = guides.guide(loaded, decoding)
             in_type = f" in {each}" if len(dtypes) > 1 else ""
             evaluation = translated(translator, f"translating{in_type}", contexts)
             types[str(each)] = _speed(each, translator, evaluation, models)
             hypotheses[str(each)] = evaluation.hypotheses
         for name in other_models:
-            rival = guides.guide(Translator.load(Path(name), dtype=each), decoding.to)
+            rival = guides.guide(Translator.load(Path(name), dtype=each), decoding)
             own = contexts if "context" in rival.reads else None
             others[name] = translated(rival, f"translating with {name}", own).hypotheses
         noise = None

@@ -62,7 +62,7 @@ def align(
     from dragoman.text.corpora.lines import open_text
 
     keep_apart(output, [*text, gold, *files_of_models([model])])
-    translator, corpus = model_and_pairs(model, text, decoding, dtype)
+    translator, corpus, decoding = model_and_pairs(model, text, decoding, dtype)
     golds = (
         None if gold is None else [_gold(line, f"{gold}:{n}") for n, line in enumerate(open_text(gold), 1)]
     )
@@ -122,7 +122,7 @@ def risk(
       dragoman risk runs/en-de test.en test.de -o test.risk.jsonl
     """
     keep_apart(output, [*text, *files_of_models([model])])
-    translator, corpus = model_and_pairs(model, text, decoding, dtype)
+    translator, corpus, decoding = model_and_pairs(model, text, decoding, dtype)
     if not quiet:
         warn_if_uncalibrated(translator, decoding.to)
     with opened_output(output) as out, waiting("scoring", shown=not quiet and output is not None) as say:

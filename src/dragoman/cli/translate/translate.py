@@ -190,7 +190,7 @@ def translate(
         if report is not None:
             check_outputs([report], [*names, guides.terms, guides.memory])
         made = about(()) if len(tasks) > 1 else {}
-        with guides.open(decoding.to, offers=report is not None) as guided:
+        with guides.open(decoding, offers=report is not None) as guided:
             translator = guided(loading.load(models))
             if decoding.risk and not quiet:
                 warn_if_uncalibrated(translator, decoding.to)
@@ -222,7 +222,7 @@ def translate(
     typed = names == [STDIN] and sys.stdin.isatty()
     with (
         writing_to(output, None if protect else names, partial(about, names)) as writer,
-        guides.open(decoding.to, offers=jsonl) as guided,
+        guides.open(decoding, offers=jsonl) as guided,
     ):
         translator = guided(loading.load(models))
         if decoding.risk and not quiet:

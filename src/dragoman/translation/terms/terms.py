@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from dragoman.base.errors import DataError
+from dragoman.base.errors import ConfigError, DataError
 from dragoman.text.blank import is_blank
 from dragoman.text.guidance import Guidance, Note, SourcePhrase
 from dragoman.text.lexicon.stems import stem
@@ -74,6 +74,9 @@ class TermList:
 
         Raises DataError naming file and line for content that cannot be used.
         """
+        if "mul" in (source_language, target_language):
+            hint = "choose them, as with --from and --to, or with TermList.read(FILE, SOURCE, TARGET)"
+            raise ConfigError(f"{path}: the model has several languages, and a list needs a pair", hint=hint)
         data = terms_csv.content_of(path)
         reader = terms_tbx if terms_tbx.is_tbx(data) else terms_csv
         pairs = reader.read(data, str(path), source_language, target_language)

@@ -122,11 +122,13 @@ def test_an_adapter_is_written_beside_the_model_that_has_it(base: Path, tmp_path
 
 @pytest.mark.thorough
 def test_a_model_that_reads_terms_goes_on_reading_them(base: Path, tmp_path: Path) -> None:
-    tune(base, tmp_path / "reads", "data.terms=0.4", "data.matches=0.4")
-    assert read_config(tmp_path / "reads").guidance == ("terms", "matches")
+    beside = ["data.context=0.5", "data.context_sides=both", "data.formality=0.3"]
+    read = ("terms", "matches", "context", "formality", "context target")
+    tune(base, tmp_path / "reads", "data.terms=0.4", "data.matches=0.4", *beside)
+    assert read_config(tmp_path / "reads").guidance == read
     tune(tmp_path / "reads", tmp_path / "again")
-    assert read_config(tmp_path / "again").guidance == ("terms", "matches")
-    tune(tmp_path / "reads", tmp_path / "not", "data.matches=0")
+    assert read_config(tmp_path / "again").guidance == read
+    tune(tmp_path / "reads", tmp_path / "not", "data.matches=0", "data.context=0", "data.formality=0")
     assert read_config(tmp_path / "not").guidance == ("terms",)
 
 

@@ -12,7 +12,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.languages import same
 from dragoman.text.blank import is_blank
 from dragoman.text.corpora.corpus import Corpus, chained
-from dragoman.text.corpora.languages import Direction, first_known
+from dragoman.text.corpora.languages import Direction, first_known, is_language
 from dragoman.text.corpora.reservoir import draw_sample
 from dragoman.text.detection import clearly_other
 from dragoman.training.runs.recipe import CorpusConfig, Recipe
@@ -61,6 +61,10 @@ def with_languages(recipe: Recipe, corpora: Mapping[str, Corpus], *, several: bo
                 f"data.corpora: {one.name}: the names do not say which languages these are",
                 hint="set its source_language and target_language, or name its files train.en train.de",
             )
+        for code in (one.source_language, one.target_language):
+            if not is_language(code):
+                what = f"data.corpora: {one.name}: {code!r} is not the code of a language"
+                raise ConfigError(what, hint="such as cs or pt-BR")
         if same(one.source_language, one.target_language):
             raise ConfigError(
                 f"data.corpora: {one.name}: both sides are in {one.source_language}",

@@ -28,7 +28,7 @@ _BY_SIZE = (
 _LEAST_DROPOUT = 0.1
 _ALIGNMENT_WEIGHT = 0.05  # of Garg et al. 2019
 _FASTER = 4  # times: how much faster adapters and new languages are learnt
-_READ = {"terms": 0.3, "matches": 0.5}  # shares of the pairs
+_READ = {"terms": 0.3, "matches": 0.5, "context": 0.5, "formality": 0.3}  # shares of the pairs
 _PEAK, _WIDTH = 0.0007, 256  # learning rate of a model of this width; wider ones need less
 
 
@@ -84,6 +84,8 @@ def tuned_recipe(
         # A model that reads terms and matches forgets how, unless it keeps doing so.
         "data": {name: share for name, share in _READ.items() if name in config.guidance},
     }
+    if "context target" in config.guidance:
+        table["data"]["context_sides"] = "both"
     recipe = from_table(Recipe, merge_tables(table, own))
     if config.extended and recipe.tuning.lora_rank and recipe.training.parallel == "sharded":
         raise ConfigError(
