@@ -97,6 +97,7 @@ def write_adapter(
     *,
     base: Path,
     name: str,
+    guidance: tuple[str, ...] | None = None,
     extended: Bundle | None = None,
 ) -> None:
     """Write an adapter into `folder`, the weights last, as float32.
@@ -125,6 +126,7 @@ def write_adapter(
             base_name=base.absolute().name,
             weights=digest_of(part),
             extended=sealed,
+            guidance=guidance,
         )
         write_adapter_config(config, folder)
         write_whole(
@@ -171,14 +173,14 @@ def merge_adapter(folder: Path, adapter: Path, output: Path) -> None:
         weights = read_weights(folder / WEIGHTS)
         added = read_weights(adapter / ADAPTER_WEIGHTS)
         weights |= merged_matrices(weights, added, about.shape.scale)
-        merged = config
+        merged = config if about.guidance is None else replace(config, guidance=about.guidance)
         if (found := extension(adapter, about)) is not None:
             merged, old = replace(found[0], generation=config.generation), found[1]
             tokenizer = tokenizer_of_folder(adapter / EXTENDED, merged)
             weights |= with_rows(weights, added, old)
         check_finite(weights, f"{adapter}: the merged model is")
         write_folder(replace(merged, quantised=None, original=None, extended=None), tokenizer, weights, part)
-        if merged is config:
+        if about.extended is None:
             copy_shortlist(folder, part)
         rows = [
             ["model", f"{folder}, {config.weights or 'without a digest'}"],

@@ -54,6 +54,7 @@ class AdapterConfig:
     base_name: str  # the name of the folder of that model
     weights: str  # the digest of adapter.safetensors
     extended: str | None = None  # the digest of extended/digests.json
+    guidance: tuple[str, ...] | None = None  # what it reads with a line; None: the same as the model
 
 
 def write_adapter_config(config: AdapterConfig, folder: Path) -> None:
@@ -76,7 +77,7 @@ def read_adapter_config(folder: Path) -> AdapterConfig:
             f"{path}: format_version {version!r}, this dragoman reads {_VERSION}", hint="upgrade dragoman"
         )
     try:
-        table.setdefault("extended", None)
+        table = {"extended": None, "guidance": None} | table
         for name in ("base", "weights", "extended"):
             if not is_digest(table[name]) and (name, table[name]) != ("extended", None):
                 raise TypeError(f"{name} = {table[name]!r} is not a digest")

@@ -121,6 +121,16 @@ def test_an_adapter_is_written_beside_the_model_that_has_it(base: Path, tmp_path
 
 
 @pytest.mark.thorough
+def test_an_adapter_reads_what_it_was_trained_to_read(base: Path, tmp_path: Path) -> None:
+    tune(base, tmp_path / "mine", "tuning.lora_rank=2", "data.context=0.5", "data.formality=0.5")
+    merge_adapter(base, tmp_path / "mine" / "adapter", tmp_path / "merged")
+    translator = Translator.load(base, adapter={"mine": tmp_path / "mine" / "adapter"})
+    assert translator.using(adapter="mine").reads == ("context", "formality")
+    assert translator.using(adapter=None).reads == ()
+    assert Translator.load(tmp_path / "merged").reads == ("context", "formality")
+
+
+@pytest.mark.thorough
 def test_a_model_that_reads_terms_goes_on_reading_them(base: Path, tmp_path: Path) -> None:
     beside = ["data.context=0.5", "data.context_sides=both", "data.formality=0.3"]
     read = ("terms", "matches", "context", "formality", "context target")

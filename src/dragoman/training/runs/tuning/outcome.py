@@ -77,7 +77,8 @@ def finish_tuning(trainer: Trainer, prepared: Prepared, *, base: Bundle, tuned: 
         name, new = adapter.absolute().parent.name, None
         if prepared.base is not None and (extended := prepared.base.config.extended) is not None:
             learnt, new = learnt | rows_of_new(weights_of(tuned.model), extended), tuned
-        write_adapter(learnt, weaker, adapter, base=folder, name=name, extended=new)
+        reads = prepared.recipe.data.annotating.names
+        write_adapter(learnt, weaker, adapter, base=folder, name=name, guidance=reads, extended=new)
         say(f"the adapter alone is in {adapter}: use it with the base and --adapter")
     say("translating with the base and with the tuned model")
     texts: dict[str, tuple[Direction | None, Pairs]] = {
