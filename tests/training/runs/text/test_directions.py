@@ -71,6 +71,22 @@ def test_languages_that_need_marks() -> None:
     assert found.tokenizer.languages == ()  # one target language needs no mark
 
 
+def test_scripts_of_a_language_are_two_targets() -> None:
+    texts = {
+        "a": text([("A dog sleeps.", "一只狗在睡觉。")], ("en", "zh-Hans")),
+        "b": text([("A dog sleeps.", "一隻狗在睡覺。")], ("en", "zh-Hant")),
+        "c": text([("A dog sleeps.", "一只狗在睡觉。")], ("en", "zh")),
+    }
+    found = with_languages(recipe(corpus("a"), corpus("b")), texts)
+    assert found.tokenizer.languages == ("zh-Hans", "zh-Hant")
+    with pytest.raises(ConfigError, match="zh-Hant and zh name one language"):
+        with_languages(recipe(corpus("b"), corpus("c")), texts)
+    tuned = with_languages(
+        recipe(corpus("b"), corpus("c")), texts, several=True
+    )  # the base has marks for both
+    assert [one.target_language for one in tuned.data.corpora] == ["zh-Hant", "zh"]
+
+
 def test_one_direction_stays_as_it_is() -> None:
     one = recipe(corpus("a"), corpus("b"))
     assert with_languages(one, {"a": text(PAIRS, ("en", "de")), "b": text(PAIRS)}) is one
@@ -82,6 +98,8 @@ def test_one_direction_stays_as_it_is() -> None:
         ((("en", "de"), ("en", None), ("en", "fr")), "b: the names do not say which languages"),
         ((("en", "de"), ("en", "en"), ("en", "fr")), "b: both sides are in en"),
         ((("en", "de"), ("en-GB", "fr"), ("en", "fr")), "en and en-GB name one language"),
+        ((("en", "de-AT"), ("en", "de_AT"), ("en", "fr")), "de-AT and de_AT name one language"),
+        ((("en", "de"), ("en", "Czech text"), ("en", "fr")), "'Czech text' is not the code of a language"),
         ((("en", "de"), ("en", "fr"), ("en", "cs")), "b: its target language is fr, but the text is in de"),
         ((("en", "de"), ("de", "en"), ("en", "cs")), "b: its source language is de, but the text is in en"),
     ],

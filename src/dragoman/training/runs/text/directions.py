@@ -9,7 +9,7 @@ from itertools import chain, cycle, islice, zip_longest
 from typing import Any
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.languages import same
+from dragoman.base.languages import canonical, same
 from dragoman.text.blank import is_blank
 from dragoman.text.corpora.corpus import Corpus, chained
 from dragoman.text.corpora.languages import Direction, first_known, is_language
@@ -73,10 +73,13 @@ def with_languages(recipe: Recipe, corpora: Mapping[str, Corpus], *, several: bo
     directions = dict.fromkeys(direction for one in named for direction in directions_of(one))
     languages = list(dict.fromkeys(chain.from_iterable(directions)))
     for place, code in enumerate(languages):
-        if twice := next((other for other in languages[:place] if same(code, other)), None):
-            raise ConfigError(
-                f"data.corpora: {twice} and {code} name one language", hint="write it alike in all texts"
-            )
+        for other in languages[:place]:
+            tags = {canonical(code), canonical(other)}  # zh-Hans and zh-Hant are two, and a model may have zh
+            if same(code, other) and (
+                len(tags) == 1 or (not several and any("-" not in tag for tag in tags))
+            ):
+                hint = "write it alike in all texts, or say each script or region, as in zh-Hans"
+                raise ConfigError(f"data.corpora: {other} and {code} name one language", hint=hint)
     for one in named:
         _check_text(one, corpora[one.name], languages)
     targets = dict.fromkeys(target for _, target in directions)
