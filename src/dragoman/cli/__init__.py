@@ -62,6 +62,7 @@ COMMANDS = {
     "config": _Command("train.config", "config", "Print the options of a recipe with their descriptions."),
     "doctor": _Command("doctor", "doctor", "Check this machine and suggest changes."),
     "memory": _Command("model.memory", "memory", "Keep translations, find them again, and exchange them."),
+    "bench": _Command("outcome", "bench", ""),  # without help: only old command lines have it
     "model": _Command("model.model", "model", "Look into model folders; check, average and compare them."),
 }
 
@@ -115,8 +116,10 @@ def _built(name: str) -> Any:
 
 
 def _moved(args: list[str]) -> list[str]:
-    """Rewrite an old command line of `filter`. For one version."""
+    """Rewrite an old command line of `filter` or `bench`. For one version."""
     words = args[1:]
+    if args[0] == "bench":
+        return ["bench", "--", *(words or [""])[:1]]
     if args[0] != "filter" or not words or words[0].startswith("-"):
         return args
     outcome.warn("dragoman filter is now the command dragoman data clean TEXT -o FILE --score MODEL")

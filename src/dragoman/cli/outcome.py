@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 import typer
 
 from dragoman.base.ctrl_c_at_start import raise_interrupts
-from dragoman.base.errors import DragomanError, out_of_memory
+from dragoman.base.errors import ConfigError, DragomanError, out_of_memory
 from dragoman.base.machine import missing_pytorch
 from dragoman.cli.signals import number_of, raising
 
@@ -193,3 +193,8 @@ def _silence(stream: TextIO) -> None:
         os.close(nowhere)
     except (OSError, ValueError):
         pass
+
+
+def bench(name: str) -> None:
+    """Say where a command of `dragoman bench` went."""
+    raise ConfigError(f"bench {name} is a script now", hint="in a checkout of the source, see benchmarks/")

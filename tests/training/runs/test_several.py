@@ -402,5 +402,5 @@ def test_what_has_no_one_language_is_refused(
 def test_a_text_in_no_language_is_refused(data: Path, tmp_path: Path) -> None:
     recipe = RECIPE.replace('name = "code"', 'name = "code"\ntarget_language = "Czech text"')
     (data / "wrong.toml").write_text(recipe, encoding="utf-8")
-    with pytest.raises(ConfigError, match="'Czech text' is not the code of a language"):
+    with pytest.raises(ConfigError, match="code: the names do not say which languages"):
         run(data, tmp_path / "run", recipe=data / "wrong.toml")

@@ -56,16 +56,13 @@ def with_languages(recipe: Recipe, corpora: Mapping[str, Corpus], *, several: bo
     if not (several or directions_of_run(named)):
         return recipe
     for one in named:
-        if not one.source_language or not one.target_language:
+        source, target = one.source_language or "", one.target_language or ""
+        if not (is_language(source) and is_language(target)):
             raise ConfigError(
                 f"data.corpora: {one.name}: the names do not say which languages these are",
                 hint="set its source_language and target_language, or name its files train.en train.de",
             )
-        for code in (one.source_language, one.target_language):
-            if not is_language(code):
-                what = f"data.corpora: {one.name}: {code!r} is not the code of a language"
-                raise ConfigError(what, hint="such as cs or pt-BR")
-        if same(one.source_language, one.target_language):
+        if same(source, target):
             raise ConfigError(
                 f"data.corpora: {one.name}: both sides are in {one.source_language}",
                 hint="set its source_language and target_language",
