@@ -72,7 +72,7 @@ class TermList:
     def read(cls, path: str | Path, source_language: str, target_language: str) -> TermList:
         """Read a list: TBX, or CSV with commas, semicolons or tabs. The content says which of them it is.
 
-        Raises DataError naming file and line for content that cannot be used.
+        Raises DataError naming file and line for content that cannot be used, ConfigError for "mul".
         """
         if "mul" in (source_language, target_language):
             hint = "choose them, as with --from and --to, or with TermList.read(FILE, SOURCE, TARGET)"
