@@ -15,6 +15,7 @@ from tests.training.runs.test_run import Notes
 
 from dragoman import Translator, train
 from dragoman.base.errors import ConfigError, ModelError
+from dragoman.cli.models import model_and_pairs
 from dragoman.models.folder.check import check_adapter_folder
 from dragoman.models.folder.extend import extend_folder
 from dragoman.models.folder.merge import merge_adapter
@@ -26,6 +27,7 @@ from dragoman.training.runs.text.texts import RunRequest
 from dragoman.training.runs.tuning.base import open_model
 from dragoman.translation.folder.config import read_config
 from dragoman.translation.folder.summary import adapter_summary_of
+from dragoman.translation.search.options import Decoding
 from dragoman.translation.terms.terms import Term, TermList
 
 PAIRS, VALID = toy.pairs(seed=3, count=80), toy.pairs(seed=4, count=6)
@@ -374,9 +376,9 @@ def test_commands_take_the_languages_of_the_translation(
         words = ["translate", str(many), str(tmp_path / "line.txt"), f"--{word}", str(given)]
         assert dragoman_(*words, "--from", "en", "--to", to).code == 0
     text = [str(data / f"valid.{code}") for code in ("de", "en")]
-    assert dragoman_("align", str(many), *text).out == dragoman_(
-        "align", str(many), *text, "--from", "de", "--to", "en"
-    ).out  # fmt: skip
+    assert dragoman_("align", str(many), *text).code == 0
+    _, _, decoding = model_and_pairs(many, text, Decoding(), None)  # as align and risk do
+    assert (decoding.source, decoding.to) == ("de", "en")
 
 
 @pytest.mark.parametrize(
