@@ -150,8 +150,14 @@ def megabytes(size: float | None) -> str:
 
 def _work() -> tuple[float, float, float] | None:
     """The time, and the work of all cores and of this process with its children so far, in seconds."""
-    all_work = machine.busy_seconds()
+    all_work = busy_seconds()
     return None if all_work is None else (time.time(), all_work, _our_work())
+
+
+def busy_seconds() -> float | None:
+    """Seconds of work of all cores together since the machine started."""
+    ticks = machine.ticks()
+    return None if ticks is None else (ticks[1] - ticks[0]) / os.sysconf("SC_CLK_TCK")
 
 
 def _our_work() -> float:

@@ -51,7 +51,7 @@ def test_our_own_work_and_our_children_s_are_not_others(monkeypatch: pytest.Monk
     """All cores did what this process and its child did; the child's work counts once it has ended."""
     began = turns._work()
     assert began is not None
-    monkeypatch.setattr(turns.machine, "busy_seconds", lambda: turns._our_work())
+    monkeypatch.setattr(turns, "busy_seconds", lambda: turns._our_work())
     with OtherWork() as others:
         subprocess.run(python("sum(range(10**7))"), check=True)
         end = time.process_time() + 0.1
@@ -73,7 +73,7 @@ def test_work_of_others_is_a_share_of_the_time(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_system_that_does_not_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns.machine, "busy_seconds", lambda: None)
+    monkeypatch.setattr(turns, "busy_seconds", lambda: None)
     with OtherWork() as others:
         pass
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -173,6 +174,43 @@ def test_a_program_that_outlives_a_killed_pipeline_is_waited_for(tmp_path: Path)
         lock.acquire()
     subprocess.run(command, cwd=tmp_path, check=True)
     assert len((tmp_path / "out" / "a").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("moment", ["starts", "ends"])
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals of POSIX")
+def test_a_signal_while_a_step_starts_or_ends_loses_no_step(
+    moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, finish, fresh = subprocess.Popen, running._Run._finish, [True]
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def interrupt() -> None:
+        if fresh:
+            fresh.clear()
+            signal.raise_signal(signal.SIGINT)
+
+    def popen(*args: Any, **options: Any) -> Any:
+        begun.append(process := begin(*args, **options))
+        if moment == "starts":
+            interrupt()
+        return process
+
+    def ended(*args: Any, **options: Any) -> None:
+        if moment == "ends":
+            interrupt()
+        finish(*args, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    monkeypatch.setattr(running._Run, "_finish", ended)
+    monkeypatch.setattr(running, "_PATIENCE", 30.0)
+    slow = 'shell = "cat {data}/x > {out}; sleep 10"\n'
+    quick = 'shell = "cat {data}/x > {out}"\n'
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, f'[[steps]]\nname = "slow"\n{slow}[[steps]]\nname = "quick"\n{quick}', jobs=2)
+    states = {name: row["state"] for name, row in read_rows(tmp_path / "out").items()}
+    assert states["slow"] == "waiting"
+    assert states["quick"] == ("done" if moment == "ends" else "waiting")
+    assert all(process.poll() is not None for process in begun)
 
 
 @pytest.mark.thorough

@@ -28,6 +28,12 @@ def handling(numbers: Iterable[int], handler: Handler | signal.Handlers) -> Iter
             signal.signal(number, old)
 
 
+def heeded(*names: str) -> list[int]:
+    """The numbers of signals, except those that are ignored, as under nohup. Windows has no SIGHUP."""
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    return [one for one in numbers if signal.getsignal(one) not in (signal.SIG_IGN, None)]
+
+
 def end_at_once() -> None:
     """From now on Ctrl-C ends the program with 130, without saving or removing anything."""
     _replace(signal.default_int_handler, _end)

@@ -54,9 +54,9 @@ def busy_cores(seconds: float = 0.3, proc: Path = PROC) -> float | None:
 
     Time that a hypervisor gave to other guests (steal) counts as busy. Without /proc, the load average.
     """
-    before = _ticks(proc)
+    before = ticks(proc)
     time.sleep(seconds)
-    after = _ticks(proc)
+    after = ticks(proc)
     if before is None or after is None:
         try:
             return os.getloadavg()[0]
@@ -64,12 +64,6 @@ def busy_cores(seconds: float = 0.3, proc: Path = PROC) -> float | None:
             return None
     idle, total = after[0] - before[0], after[1] - before[1]
     return (1 - idle / total) * (os.cpu_count() or 1) if total else None
-
-
-def busy_seconds(proc: Path = PROC) -> float | None:
-    """Seconds of work of all cores together since the machine started."""
-    ticks = _ticks(proc)
-    return None if ticks is None else (ticks[1] - ticks[0]) / os.sysconf("SC_CLK_TCK")
 
 
 def memory(proc: Path = PROC, cgroup: Path = CGROUP) -> tuple[int | None, int | None]:
@@ -132,7 +126,7 @@ def _cpuinfo(field: str, proc: Path) -> str:
     return ""
 
 
-def _ticks(proc: Path) -> tuple[int, int] | None:
+def ticks(proc: Path = PROC) -> tuple[int, int] | None:
     """Idle ticks and all ticks, of all cores together, since the machine started."""
     head, *fields = (_read(proc / "stat").splitlines() or [""])[0].split() or [""]
     if head != "cpu" or len(fields) < 5:

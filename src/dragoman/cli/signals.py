@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Self
 
-from dragoman.base.ctrl_c_at_start import handling
+from dragoman.base.ctrl_c_at_start import handling, heeded
 
 if TYPE_CHECKING:
     from dragoman.training.events import Finished, Observer, Started
@@ -35,7 +35,7 @@ def _raise(number: int, frame: FrameType | None) -> None:
 @contextmanager
 def raising() -> Iterator[None]:
     """Let SIGTERM and SIGHUP end the command as Ctrl-C does, so that half-written files are removed."""
-    with handling(_heeded("SIGTERM", "SIGHUP"), _raise):
+    with handling(heeded("SIGTERM", "SIGHUP"), _raise):
         yield
 
 
@@ -56,7 +56,7 @@ class Stopper:
         return self.signal
 
     def __enter__(self) -> Self:
-        self._stack.enter_context(handling(_heeded("SIGINT", "SIGTERM", "SIGHUP"), self._on_signal))
+        self._stack.enter_context(handling(heeded("SIGINT", "SIGTERM", "SIGHUP"), self._on_signal))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -91,9 +91,3 @@ class _Watching:
     def on_finish(self, event: Finished) -> None:
         self.stopper.patient = False
         self.observer.on_finish(event)
-
-
-def _heeded(*names: str) -> list[int]:
-    """The numbers of signals, except those that are ignored, as under nohup. Windows has no SIGHUP."""
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    return [one for one in numbers if signal.getsignal(one) not in (signal.SIG_IGN, None)]

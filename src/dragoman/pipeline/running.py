@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from dragoman.base.ctrl_c_at_start import handling, heeded
 from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.base.files import sweep, write_whole
 from dragoman.base.jobs import Lock
@@ -94,7 +95,7 @@ class _Run:
     def __init__(self, pipeline: Pipeline, jobs: int, lock: Lock, say: Callable[[str], None]) -> None:
         self.pipeline, self.jobs, self.lock, self.say = pipeline, jobs, lock, say
         self.rows = self._begin()
-        self.ended: queue.SimpleQueue[tuple[str, int, float, float]] = queue.SimpleQueue()
+        self.ended: queue.SimpleQueue[tuple[str, int, float, float] | int] = queue.SimpleQueue()
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.began: dict[str, float] = {}
 
@@ -137,9 +138,18 @@ class _Run:
 
     def run(self) -> Rows:
         self._save()
+        # A signal waits in the queue, as a step that has ended does: at once, it could lose a step.
+        signals, number = heeded("SIGINT", "SIGTERM", "SIGHUP"), 0
         with self._interruptible():
-            while self._start() or self.processes:
-                self._finish(*self.ended.get())
+            with handling(signals, lambda number, frame: self.ended.put(number)):
+                while not number and (self._start() or self.processes):
+                    ended = self.ended.get()
+                    if isinstance(ended, int):
+                        number = ended
+                    else:
+                        self._finish(*ended)
+            if number:
+                signal.raise_signal(number)
         failed = [name for name, row in self.rows.items() if row["state"] == "failed"]
         if failed:
             left = [name for name, row in self.rows.items() if row["state"] == "waiting"]
@@ -244,11 +254,12 @@ class _Run:
             self._stop(signal.SIGTERM)
             until = time.monotonic() + _PATIENCE
             try:
-                while self.processes:
-                    ended = self.ended.get(timeout=max(0.0, until - time.monotonic()))
-                    self._finish(*ended, state="waiting")
-            except queue.Empty:
-                pass
+                with contextlib.suppress(queue.Empty):
+                    while self.processes:
+                        ended = self.ended.get(timeout=max(0.0, until - time.monotonic()))
+                        if isinstance(ended, int):
+                            break
+                        self._finish(*ended, state="waiting")
             finally:
                 self._stop(signal.SIGKILL)
             raise

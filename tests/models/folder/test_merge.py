@@ -311,7 +311,7 @@ def test_half_precision_weights_are_adapted_too(base: Path, adapter: Path) -> No
 
 
 def test_checks_and_summary(adapter: Path) -> None:
-    checks, summary = check_adapter_folder(adapter), adapter_summary_of(adapter)
+    checks, summary = list(check_adapter_folder(adapter)), adapter_summary_of(adapter)
 
     assert {check.status for check in checks} == {"ok"}
     assert [check.name for check in checks] == [

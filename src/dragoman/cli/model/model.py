@@ -79,7 +79,7 @@ def model_verify(folder: WholeModel, as_json: Json = False) -> None:
         raise ModelError(f"{folder}: no such model folder", hint="check the path")
     from dragoman.models.folder.check import check_adapter_folder, check_folder
 
-    checks = check_adapter_folder(folder) if _is_adapter(folder) else check_folder(folder)
+    checks = list((check_adapter_folder if _is_adapter(folder) else check_folder)(folder))
     faults = sum(check.status == "fault" for check in checks)
     if as_json:
         from dataclasses import asdict

@@ -61,12 +61,8 @@ class Check:
     text: str
 
 
-def check_folder(folder: Path) -> list[Check]:
-    """Return all checks of a model folder, in order. A fault does not stop the others."""
-    return list(_checks(Path(folder)))
-
-
-def _checks(folder: Path) -> Iterator[Check]:
+def check_folder(folder: Path) -> Iterator[Check]:
+    """Yield all checks of a model folder, in order. A fault does not stop the others."""
     config, check = _attempted("config.json", lambda: read_model_config(folder))
     yield check
     beam, check = _attempted("generation.json", lambda: read_generation(folder))
@@ -211,12 +207,8 @@ def _finite(header: Mapping[str, Outline] | None, path: Path) -> Check:
     return _outcome(name, faults, "all are finite")
 
 
-def check_adapter_folder(folder: Path) -> list[Check]:
-    """Return all checks of an adapter folder, in order. Whether it fits a model is not among them."""
-    return list(_adapter_checks(Path(folder)))
-
-
-def _adapter_checks(folder: Path) -> Iterator[Check]:
+def check_adapter_folder(folder: Path) -> Iterator[Check]:
+    """Yield all checks of an adapter folder, in order. Whether it fits a model is not among them."""
     path = folder / ADAPTER_WEIGHTS
     config, check = _attempted(ADAPTER, lambda: read_adapter_config(folder))
     yield check
