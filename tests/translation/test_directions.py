@@ -19,7 +19,7 @@ from dragoman.models.transformer import Transformer
 from dragoman.text.checks.faults import Fault
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.translation.exchange import AskedLine
-from dragoman.translation.lines import Addressed, Directions
+from dragoman.translation.lines import Addressed, Directions, LineItem
 from dragoman.translation.search.engine import Hypothesis
 from dragoman.translation.search.evidence import evidence_of
 from dragoman.translation.search.options import Beam
@@ -137,14 +137,28 @@ def test_a_source_language_is_detected_where_it_matters() -> None:
 
 
 def test_a_choice_that_is_missing_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    items = [("A dog.", ""), ("A cat.", "")]
+    items = [LineItem("A dog."), LineItem("A cat.")]
     with caplog.at_level(logging.WARNING):
-        assert list(directions(several()).warning(iter(items))) == items
+        assert list(directions(several()).warning(items, None)) == items
         assert caplog.text.count("several target languages; choose one: de, en, fr") == 1
         caplog.clear()
-        list(directions(several(), (("en", "de"), ("de", "en"))).warning(iter(items)))
-        list(directions(several()).warning(iter([(">>de<< A dog.", "")])))
+        list(directions(several(), (("en", "de"), ("de", "en"))).warning(items, None))
+        list(directions(several()).warning([LineItem(">>de<< A dog.")], None))
+        list(directions(several()).warning(items, "de"))
         assert not caplog.records
+
+
+def test_it_is_said_where_translations_are_given_or_looked_into(caplog: pytest.LogCaptureFixture) -> None:
+    translator = Translator.of(several())
+    for use in (
+        lambda **to: translator.score(["The cat sleeps."], ["Die Katze schläft."], **to),
+        lambda **to: translator.inspect("The cat sleeps.", beam=2, **to),
+    ):
+        use(to="de")
+        assert not caplog.records
+        use()
+        assert caplog.text.count("several target languages; choose one: de, en, fr") == 1
+        caplog.clear()
 
 
 @pytest.mark.parametrize("engine", ["pytorch", "native"])

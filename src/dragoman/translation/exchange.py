@@ -72,10 +72,8 @@ class Exchange:
     ) -> Stream[LineItem, Translation]:
         """Return the translations of the lines. `window` is as in `Stream`."""
         decoding = self.maker.decoding
-        if decoding.to is None:
-            items = self.maker.directions.warning(items)
         return Stream(
-            items,
+            self.maker.directions.warning(items, decoding.to),
             self.requests,
             engine=engine,
             batch_tokens=decoding.batch_tokens,

@@ -218,9 +218,9 @@ class Directions:
                 to = to or self._only_target(source)
         return Addressed(self.tokenizer.address(source, to) + line, self.tokenizer.target_start(to))
 
-    def warning(self, items: Iterator[LineItem | None]) -> Iterator[LineItem | None]:
-        """Yield the items. Log a warning if a line does not name one of several target languages."""
-        if len(self.targets) < 2 or all(map(self._only_target, self.sources)):
+    def warning(self, items: Iterable[LineItem | None], to: str | None) -> Iterator[LineItem | None]:
+        """Yield the items. Log a warning if neither `to` nor a line names one of several target languages."""
+        if to is not None or len(self.targets) < 2 or all(map(self._only_target, self.sources)):
             yield from items
             return
         tags, warned = tuple(map(mark, self.targets)), False

@@ -536,8 +536,9 @@ class Translator:
         """
         sources, targets = sides(sources, targets)
         both = "context target" in self.reads
-        items = [one for one in line_items(sources, None, context, both=both) if one is not None]
         source, to = self._directions.chosen(source, to)
+        lines = self._directions.warning(line_items(sources, None, context, both=both), to)
+        items = [one for one in lines if one is not None]
         decoding = Decoding(
             source=source,
             length_penalty=length_penalty,
@@ -664,6 +665,7 @@ class Translator:
         from dragoman.inspection import contrast, inspect
 
         decoding = Decoding.of(decoding, options)
+        next(self._directions.warning([LineItem(line)], decoding.to))
         text, start = self.addressed(line.strip(), decoding.source, decoding.to)
         check_inspection(decoding, target, prefix, self.guides, self.reverse)
         check_beside(self.reads, context=bool(context), formality=None)
