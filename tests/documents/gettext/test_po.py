@@ -526,11 +526,15 @@ def test_polib_reads_what_is_written(
         assert ("dragoman: why" in entry.tcomment) is doubtful
 
 
-@pytest.mark.parametrize(
-    ("named", "expected"), [("en", "de"), ("en_GB", "de"), ("fr", "fr"), ("de_AT", "de_AT")]
-)
+@pytest.mark.parametrize(("named", "expected"), [("en", "de"), ("en_GB", "de"), ("de_AT", "de_AT")])
 def test_a_header_that_names_the_source_language_gets_the_target(named: str, expected: str) -> None:
     text = messages('msgid "a"\nmsgstr ""\n', f'{HEADER}"X-Source-Language: en\\n"\n"Language: {named}\\n"\n')
     metadata = polib.pofile(translate(text, "b")).metadata
     assert (metadata["Language"], metadata["X-Source-Language"]) == (expected, "en")
     assert translate(text, None) == text
+
+
+def test_a_catalogue_of_another_language_is_refused() -> None:
+    text = messages('msgid "a"\nmsgstr ""\n', f'{HEADER}"Language: fr_CA\\n"\n')
+    with pytest.raises(DataError, match=r"line 1: Language is 'fr_CA', not 'de'"):
+        translate(text, "b")

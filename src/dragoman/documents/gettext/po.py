@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import Decoded, Edit, PartsDocument, apply, decode_file
-from dragoman.documents.formats import Languages
+from dragoman.documents.formats import Languages, expect_language
 from dragoman.documents.gettext.entries import (
     Comment,
     PoEntry,
@@ -43,6 +43,9 @@ def parse(data: bytes, languages: Languages) -> Catalogue:
     decoded = decode_file(data, "utf-8" if charset.lower() in _ASCII else charset)
     entries = read_entries(decoded.text, decoded.encoding)
     header = next((entry for entry in entries if entry.is_header), None)
+    named = re.search(r"^Language:[ \t]*(\S+)", header.strings[0].value, re.M) if header else None
+    if header and named and not languages.renames(named[1]):
+        expect_language(header.line, "Language", named[1], languages.target)
     messages = [entry for entry in entries if not entry.is_header]
     forms, missing = _forms(header, plurals_of(languages.target))
     ends = decoded.text.count("\r\n") * 2 > decoded.text.count("\n")
