@@ -35,6 +35,13 @@ def test_steps_come_after_what_they_need(tmp_path: Path) -> None:
     assert found.needs(found.steps["last"]) == ["first", "middle"]
 
 
+def test_steps_otherwise_keep_the_order_of_the_file(tmp_path: Path) -> None:
+    """What is trained is scored before the next is trained."""
+    commands = {"b": "", "score-b": "{b}", "a": "", "score-a": "{a}"}
+    text = "".join(f'[[steps]]\nname = "{name}"\nshell = "echo {of}"\n' for name, of in commands.items())
+    assert list(read(tmp_path, text).steps) == list(commands)
+
+
 def test_a_command_has_the_places_and_results(tmp_path: Path) -> None:
     place = tmp_path / "a place"
     place.mkdir()

@@ -119,15 +119,15 @@ class Pipeline:
                 )
             if "data" in step.references and data is None:
                 raise ConfigError(f"{path}: {step.name} needs {{data}}", hint="name its folder with --data")
+        needs = {name: step.references & steps.keys() for name, step in steps.items()}
         try:
-            order = [
-                *TopologicalSorter(
-                    {n: sorted(s.references & steps.keys()) for n, s in steps.items()}
-                ).static_order()
-            ]
+            TopologicalSorter(needs).prepare()
         except CycleError as error:
             circle = " -> ".join(reversed(error.args[1]))
             raise ConfigError(f"{path}: steps need each other: {circle}", hint="break the circle") from error
+        order: dict[str, None] = {}  # that of the file, except that what a step needs comes before it
+        while len(order) < len(steps):
+            order[next(name for name in steps if name not in order and needs[name] <= order.keys())] = None
         places = {"here": str(path.resolve().parent), **({"data": str(data.resolve())} if data else {})}
         return cls(
             title=found.title, steps={name: steps[name] for name in order}, folder=folder, places=places
