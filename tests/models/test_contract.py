@@ -521,15 +521,15 @@ TASKS: dict[str, Callable[[list[int]], list[int]]] = {
         pytest.param("transformer", "reverse", 800, marks=pytest.mark.slow),
         pytest.param("transformer", "sort", 800, marks=pytest.mark.slow),
         ("ssru", "copy", 400),
-        ("gru-attention", "copy", 800),
-        ("convolutional", "copy", 800),
+        ("gru-attention", "copy", 400),
+        ("convolutional", "copy", 400),
         ("lstm", "copy", 400),
     ],
 )
 def test_a_task_is_learned(learner: str, task: str, updates: int) -> None:
-    """More than 99% of unseen sequences are transduced without a mistake; by the LSTM, which has to put
+    """More than 97% of unseen sequences are transduced without a mistake; by the LSTM, which has to put
     all of one into its last state, more than 85% of those with at most six tokens."""
-    longest, needed = (6, 0.85) if learner == "lstm" else (10, 0.99)
+    longest, needed = (6, 0.85) if learner == "lstm" else (8, 0.97)
     config, transduce = LEARNERS[learner], TASKS[task]
     rng = np.random.default_rng(0)
 
