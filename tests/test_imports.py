@@ -9,6 +9,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -138,9 +139,14 @@ def sources() -> dict[str, str]:
     return {module_name(path): path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
 
 
+@cache
+def nodes(source: str) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(source)))
+
+
 def imported(source: str) -> Iterator[str]:
     """Every name a source imports, in full: `from a import b` is `a.b`, whether b is a module or not."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         match node:
             case ast.Import(names=names):
                 yield from (name.name for name in names)
@@ -193,16 +199,15 @@ def circle(graph: Imports) -> list[str]:
 
 
 def pickling(source: str) -> list[str]:
-    tree = ast.parse(source)
     found = [name for name in imported(source) if name.split(".")[0] in PICKLES or name in PICKLING_CALLS]
     spelled = {
         alias.asname or alias.name: alias.name
-        for node in ast.walk(tree)
+        for node in nodes(source)
         if isinstance(node, ast.Import)
         for alias in node.names
     }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
+    for node in nodes(source):
+        if isinstance(node, ast.Attribute) and any(name.endswith(f".{node.attr}") for name in PICKLING_CALLS):
             head, _, rest = ast.unparse(node).partition(".")
             name = f"{spelled.get(head, head)}.{rest}"
             found += [name] if name in PICKLING_CALLS else []

@@ -188,7 +188,7 @@ def test_all_may_fail(conditions: Conditions, monkeypatch: pytest.MonkeyPatch, k
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_ours_takes_a_turn(conditions: Conditions, processes: int) -> None:
     """The real thing, in a process of its own and in two."""
     ours = contender("dragoman", processes=processes)

@@ -174,7 +174,7 @@ needs_ray = pytest.mark.skipif(
 )
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @needs_ray
 def test_a_worker_that_is_killed_loses_no_text(tmp_path):
     put_text(tmp_path, 1600)

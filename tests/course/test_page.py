@@ -76,7 +76,10 @@ def test_a_phone(browser: Any, folder: Path) -> None:
             assert max(page.evaluate(ends), default=0) <= 360, name  # the names of curves, too
 
 
-@pytest.mark.parametrize("sentence", [SENTENCES[0], "Peter loves Anna. Anna loves Peter."])
+@pytest.mark.parametrize(
+    "sentence",
+    [SENTENCES[0], pytest.param("Peter loves Anna. Anna loves Peter.", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_snippets_print_the_numbers_of_the_page(browser: Any, folder: Path, name: str, sentence: str) -> None:
     with opened(browser, folder) as page:

@@ -118,4 +118,5 @@ def translator() -> Translator:
 def service_of(*, memory: Path | None = None, limits: Limits | None = None) -> Service:
     """A service with the dictionary, and perhaps a memory."""
     memories = Memories.open([memory], [("en", "de")]) if memory else None
+    limits = limits or Limits(seconds=600)  # a test does not depend on the load
     return Service([ServedModel("dictionary", translator())], limits, memories=memories)

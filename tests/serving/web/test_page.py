@@ -417,7 +417,7 @@ def test_files_that_cannot_be_translated_say_why(show: Show, serve: Serve) -> No
 def test_how_shows_the_sentence_from_inside(show: Show, serve: Serve, tmp_path: Path) -> None:
     """With a real model, in another tab, which knows the key."""
     keys = Keys.read(keys_file(tmp_path, ada="secret"))
-    own = serve(Service.open([ModelSpec(folder=MODEL)]), keys=keys)
+    own = serve(Service.open([ModelSpec(folder=MODEL)], Limits(seconds=600)), keys=keys)
     page = show(own, failing=True)
     playwright.expect(page.locator("#key")).to_be_visible()
     page.keyboard.type("secret")
