@@ -142,6 +142,7 @@ def main() -> None:
                 pairs[place], kinds[place + 1] = dirty, kind
                 done += 1
     if given.write:
+        given.write.mkdir(parents=True, exist_ok=True)
         write(given.write / "original.en-de.tsv", original)
         write(given.write / "dirty.en-de.tsv", pairs)
         return
