@@ -80,6 +80,45 @@ def test_messages_of_a_program() -> None:
     ]
 
 
+UNITS = "".join(
+    f'<file original="{name}" source-language="en" datatype="x"><body>'
+    f'<trans-unit id="1"><source>{name} dog</source></trans-unit></body></file>'
+    for name in "ab"
+)
+UNITS_2 = "".join(
+    f'<file id="{name}"><unit id="1"><segment><source>{name} dog</source></segment></unit></file>'
+    for name in "ab"
+)
+XMLNS = "urn:oasis:names:tc:xliff:document:"
+CONTEXTS = "".join(
+    f"<context><name>{name}</name><message><source>{name} dog</source><translation/></message></context>"
+    for name in "ab"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        (
+            "xliff",
+            f'<xliff version="1.2" xmlns="{XMLNS}1.2">{UNITS}</xliff>',
+            ["", ""],
+        ),
+        (
+            "xliff",
+            f'<xliff version="2.0" srcLang="en" xmlns="{XMLNS}2.0">{UNITS_2}</xliff>',
+            ["", ""],
+        ),
+        ("qt", f'<TS version="2.1" language="de">{CONTEXTS}</TS>', ["a", "b"]),
+    ],
+)
+def test_messages_of_several_files_do_not_explain_each_other(
+    kind: str, text: str, expected: list[str]
+) -> None:
+    segments = format_named(kind).parse(text.encode(), Languages("en", "de")).segments
+    assert sources(segments, labels=True) == expected
+
+
 def test_each_sentence_is_translated_in_context() -> None:
     translator = Reading()
     segments = [Segment(("Cats are small. They sleep.",), ""), Segment(("They eat {0} mice.",), "")]

@@ -19,6 +19,14 @@ def test_terms_and_formality_are_counted() -> None:
     ]
 
 
+def test_an_occurrence_without_a_listed_translation_counts() -> None:
+    terms = [TermList([Term("file", ("Datei", "Akte"))], "en", "de")]
+    targets = ["die Datei"] * 2 + ["das Ding"] * 8
+    assert consistency(["the file"] * 10, targets, "de", terms)["terms"] == {"occurrences": 10, "share": 0.2}
+    both = consistency(["a file and a file"], ["eine Datei und eine Akte"], "de", terms)
+    assert both["terms"] == {"occurrences": 2, "share": 0.5}
+
+
 def test_nothing_to_count() -> None:
     table = consistency(["a"], ["b"], "cs")
     assert table == {"formality": None, "terms": {"occurrences": 0, "share": None}}

@@ -59,8 +59,14 @@ def test_contrapro(tmp_path: Path) -> None:
     written(tmp_path / "documents" / "2011" / "7.de", "Hallo .\nEine Lampe .\nSie ist alt .\n")
     (one,) = read_examples(path, tmp_path / "documents")
     assert one.context == Context("Hello . A lamp .", "Hallo . Eine Lampe .")
+    for other, line in (("It is new .", 3), ("It is old .", 2), ("It is old .", 9), ("It is old .", 0)):
+        changed = written(
+            tmp_path / "other.json", json.dumps([row | {"src segment": other, "segment id": line}])
+        )
+        with pytest.raises(DataError, match=rf"example 1: not line {line} of .*7\.en"):
+            read_examples(changed, tmp_path / "documents")
     (tmp_path / "documents" / "2011" / "7.en").unlink()
-    with pytest.raises(DataError, match=r"contrapro.json, example 1: .* has no document '7.de'"):
+    with pytest.raises(DataError, match=r"contrapro.json, example 1: no document '7.de'"):
         read_examples(path, tmp_path / "documents")
 
 
@@ -87,6 +93,7 @@ def test_must_she(tmp_path: Path) -> None:
         ("a.jsonl", '{"source": "a", "right": "b", "wrong": [3]}', "wrong is not text"),
         ("a.jsonl", '{"source": "a", "wrong": ["c"]}', "right is not text"),
         ("a.jsonl", '{"source": "a", "right": "b", "wrong": ["c"], "kind": 3}', "kind is not text"),
+        ("a.jsonl", '{"source": "a", "right": "b", "wrong": ["b"]}', "wrong translation is the right one"),
         ("a.json", "{}", "not a list"),
         ("a.json", "[3]", "example 1: no errors"),
         ("a.json", '[{"errors": [3]}]', "example 1: not a source with"),

@@ -22,6 +22,9 @@ from dragoman.text.formality import formality_of
         ("Tu as ton livre.", "fr", "informal"),
         ("Est-ce que je t'aime ?", "fr", "informal"),
         ("Il l'a vu.", "fr", None),
+        ("Il a changé de ton.", "fr", None),
+        ("Le ton monte, vous le savez.", "fr", "formal"),
+        ("Euer Ehren, das ist falsch.", "de", None),
         ("Are you there?", "en", None),
     ],
 )

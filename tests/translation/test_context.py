@@ -53,6 +53,12 @@ def test_one_context_for_all_lines_or_one_for_each(tokenizer: Tokenizer) -> None
     assert read(engine) == ["It is old.| I see> Ich"]
 
 
+def test_a_context_is_read_on_one_line(tokenizer: Tokenizer) -> None:
+    translator, engine = of(tokenizer, "context")
+    translator.translate("It is old.", context=" I see\nthe\t lamp.")
+    assert read(engine) == ["It is old.| I see the lamp."]
+
+
 def test_a_model_of_one_side_reads_no_translation_of_the_context(tokenizer: Tokenizer) -> None:
     translator, engine = of(tokenizer, "context")
     translator.translate("It is old.", context=("I see the lamp.", "Sie"))

@@ -161,6 +161,13 @@ def test_it_is_said_where_translations_are_given_or_looked_into(caplog: pytest.L
         caplog.clear()
 
 
+def test_the_mark_of_a_line_is_that_of_all_its_sentences() -> None:
+    translator, line = Translator.of(several()), "The cat sleeps. The dog sees the cat."
+    (marked,) = translator.translate([f">>de<< {line}"])
+    (whole,) = translator.translate([line], to="de", split=False)
+    assert marked.text == whole.text
+
+
 @pytest.mark.parametrize("engine", ["pytorch", "native"])
 def test_a_mark_that_begins_a_translation_is_not_part_of_it(engine: Literal["pytorch", "native"]) -> None:
     bundle = several("target", source_mark=True)

@@ -62,7 +62,6 @@ def pipeline(
 
 def _table(found: list[Forecast]) -> list[str]:
     from dragoman.base.tables import aligned
-    from dragoman.pipeline.forecast import critical_path
 
     def shown(value: float | None, unit: str, scale: float = 1.0) -> str:
         return "?" if value is None else f"{value / scale:,.{0 if value >= scale * 10 else 1}f} {unit}"
@@ -73,9 +72,4 @@ def _table(found: list[Forecast]) -> list[str]:
         rows.append([one.name, one.state, *figures, ", ".join(one.needs)])
     total = sum(one.seconds or 0.0 for one in found)
     unknown = sum(one.seconds is None for one in found)
-    return [
-        *aligned(rows, right={2, 3}),
-        "",
-        f"in all {total / 60:,.0f} min, and {critical_path(found) / 60:,.0f} min in the longest chain; "
-        f"{unknown} steps not counted",
-    ]
+    return [*aligned(rows, right={2, 3}), "", f"in all {total / 60:,.0f} min; {unknown} steps not counted"]

@@ -30,6 +30,7 @@ class RuledLines(NamedTuple):
     name: str
     lines: list[Line]
     low: Mapping[int, tuple[str, float]] = {}
+    document: str | None = None  # of the line before them
 
 
 class Cleaned(NamedTuple):
@@ -44,11 +45,14 @@ def ruled_chunks(
     corpus: Corpus, rules: Mapping[str, Rules], *, skip: int = 0, size: int = CHUNK
 ) -> Iterator[RuledLines]:
     """Yield the lines with the rules for their file, without the first `skip`."""
+    before = None
     for shard in corpus.shards:
         lines = iter(shard)
-        skip -= sum(1 for _ in islice(lines, skip))
+        for line in islice(lines, skip):
+            skip, before = skip - 1, line.document
         while several := [*islice(lines, size)]:
-            yield RuledLines(rules[shard.name], shard.name, several)
+            yield RuledLines(rules[shard.name], shard.name, several, document=before)
+            before = several[-1].document
 
 
 def rules_of(
@@ -68,7 +72,7 @@ def rules_of(
 
 def cleaned(chunk: RuledLines, kind: str) -> Cleaned:
     """Clean a chunk. `kind` is the ending of the output."""
-    rows, report, counts = [], [], Counter[str]()
+    rows, report, counts, before = [], [], Counter[str](), chunk.document
     for place, line in enumerate(chunk.lines):
         source, target, repairs, filters = chunk.rules.judge(line.source, line.target)
         if place in chunk.low and not filters and source + target:
@@ -80,7 +84,9 @@ def cleaned(chunk: RuledLines, kind: str) -> Cleaned:
             context = chunk.rules.repaired(line.context, changed)
             repairs = [*dict.fromkeys([*repairs, *changed])]
             entry |= {"context": [line.context, context]} if changed else {}
-            rows.append(row_of(line._replace(source=source, target=target, context=context), kind))
+            kept = line._replace(source=source, target=target, context=context)
+            rows.append(row_of(kept, kind, before))
+            before = line.document
         if not repairs and not filters:
             continue
         counts.update(f"repair {name}" for name in repairs)

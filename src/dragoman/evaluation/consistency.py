@@ -20,18 +20,23 @@ def consistency(
     way. "terms": of the occurrences of terms that are in the document more than once, the share that has the
     most common of the listed translations of its term. Shares are None for nothing to count.
     """
-    ways = Counter(formality_of(text, language) for text in targets)
-    told = {"formal": ways["formal"], "informal": ways["informal"]}
+    said = Counter(formality_of(text, language) for text in targets)
+    told: dict[str, Any] = {"formal": said["formal"], "informal": said["informal"]}
     used: dict[tuple[str, ...], Counter[str]] = {}
+    there: Counter[tuple[str, ...]] = Counter()
     for source, target in zip(sources, targets, strict=True):
-        for term in (one.term for each in terms for one in each.find(source)):
-            own = used.setdefault(term.targets, Counter())
-            own.update(text for text in term.targets if places_of(target, [text], language))
-    repeated = [counts for counts in used.values() if counts.total() > 1]
+        own = Counter(one.term.targets for each in terms for one in each.find(source))
+        for forms, times in own.items():
+            found = {text: min(times, len(places_of(target, [text], language))) for text in forms}
+            used.setdefault(forms, Counter()).update(found)
+        there += own
+    repeated = {forms: times for forms, times in there.items() if times > 1}
+    alike, occurrences = sum(max(used[forms].values()) for forms in repeated), sum(repeated.values())
+    ways = told["formal"] + told["informal"]
+    told |= {"share": max(told.values()) / ways if ways else None}
     return {
-        "formality": told | {"share": _share([told.values()])} if base(language) in LANGUAGES else None,
-        "terms": {"occurrences": sum(counts.total() for counts in repeated)}
-        | {"share": _share(counts.values() for counts in repeated)},
+        "formality": told if base(language) in LANGUAGES else None,
+        "terms": {"occurrences": occurrences, "share": alike / occurrences if occurrences else None},
     }
 
 
@@ -46,10 +51,3 @@ def to_text(table: dict[str, Any]) -> str:
             f"terms: {share:.1%} of {table['terms']['occurrences']:,} repeated ones translated alike"
         )
     return "\n".join(lines)
-
-
-def _share(groups: Iterable[Iterable[int]]) -> float | None:
-    """The share of the most common of each group in all."""
-    lists = [[*group] for group in groups]
-    total = sum(map(sum, lists))
-    return sum(map(max, lists)) / total if total else None

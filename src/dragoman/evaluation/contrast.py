@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,6 +131,8 @@ def _example(
             raise DataError(f"{where}: {name} is not text", hint=_HINT)
         return one_line(value, where)
 
+    if table.get(right) in wrong:
+        raise DataError(f"{where}: a wrong translation is the right one", hint=_HINT)
     before = (
         text(table.get("context", ""), "context"),
         text(table.get("context_target", ""), "context_target"),
@@ -150,29 +153,33 @@ def _contrapro(path: Path, documents: Path | None) -> Iterator[ContrastiveExampl
         raise DataError(f"{path}: not valid JSON ({error})", hint="download it again") from error
     if not isinstance(table, list):
         raise DataError(f"{path}: not a list of examples", hint="use ContraPro's contrapro.json")
-    places = {one.name: one for one in documents.rglob("*") if one.is_file()} if documents else {}
+    places: dict[str, list[Path]] = {}
+    for file in documents.rglob("*") if documents else ():
+        places.setdefault(file.stem, []).append(file)
+    lines_of = lru_cache(2)(lambda path: [*read_lines(path)])  # examples of one document follow each other
     for number, one in enumerate(table, 1):
         where = f"{path}, example {number}"
         if not isinstance(one, dict) or not isinstance(one.get("errors"), list):
             raise DataError(f"{where}: no errors", hint="use ContraPro's contrapro.json")
         wrong = [each.get("contrastive") for each in one["errors"] if isinstance(each, dict)]
-        context = _before(one, places, documents, where) if documents else None
+        context = _before(one, places, lines_of, where) if documents else None
         kind = {"kind": f"{one.get('src pronoun')}:{one.get('ref pronoun')}".lower()}
         yield _example(one | kind, where, "src segment", "ref segment", wrong, context)
 
 
 def _before(
-    one: dict[str, Any], places: dict[str, Path], documents: Path | None, where: str
+    one: dict[str, Any], places: dict[str, list[Path]], lines_of: Callable[[Path], list[str]], where: str
 ) -> Context | None:
     """The lines before an example in its document, whose name is that of the target side: "1.de"."""
-    name, line = one.get("document id"), one.get("segment id")
-    target = places.get(str(name))
-    beside = [each for each in places.values() if target and each.stem == target.stem and each != target]
-    if target is None or len(beside) != 1 or type(line) is not int:
-        raise DataError(f"{where}: {documents} has no document {name!r} with two sides", hint="see ContraPro")
-    first = max(line - 1 - SENTENCES, 0)
-    sides = [" ".join([*read_lines(side)][first : line - 1]).strip() for side in (beside[0], target)]
-    return Context(*sides) if sides[0] else None
+    name, line = str(one.get("document id")), one.get("segment id")
+    sides = sorted(places.get(Path(name).stem, ()), key=lambda path: path.name == name)
+    if len(sides) != 2 or sides[1].name != name or type(line) is not int:
+        raise DataError(f"{where}: no document {name!r} with two sides", hint="see ContraPro")
+    source, target = map(lines_of, sides)
+    if not 1 <= line <= len(source) or source[line - 1].split() != str(one.get("src segment")).split():
+        raise DataError(f"{where}: not line {line} of {sides[0]}", hint="use the documents of these examples")
+    before = [" ".join(side[: line - 1][-SENTENCES:]).strip() for side in (source, target)]
+    return Context(*before) if before[0] else None
 
 
 def _must_she(path: Path) -> Iterator[ContrastiveExample]:

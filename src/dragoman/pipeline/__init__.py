@@ -2,5 +2,5 @@
 
 graph.py      the steps of a TOML file, and what each needs
 running.py    run them, skip what has not changed, resume after a kill
-forecast.py   time, disk and memory before they run
+forecast.py   time and memory before they run
 """

@@ -44,14 +44,6 @@ def forecast(pipeline: Pipeline) -> list[Forecast]:
     return found
 
 
-def critical_path(found: list[Forecast]) -> float:
-    """The seconds of the longest chain of steps that need each other: no number of cores is faster."""
-    ends: dict[str, float] = {}
-    for one in found:
-        ends[one.name] = max((ends[name] for name in one.needs), default=0.0) + (one.seconds or 0.0)
-    return max(ends.values(), default=0.0)
-
-
 def _limit(pipeline: Pipeline, step: PipelineStep) -> float | None:
     """The seconds that a training takes at most, if it says so."""
     if not step.trains:

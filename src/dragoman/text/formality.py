@@ -1,7 +1,8 @@
 """How a text addresses its reader: formally (German Sie, French vous) or informally (du, ihr; tu).
 
 The rules read pronouns alone. "Sie" and "Ihr" at the beginning of a German sentence may be "they" and "her"
-or "you" and "your": they count only inside one. French "vous" is formal, also where it addresses several.
+or "you" and "your": they count only inside one. "Euer" may begin a title, "ton" be a tone: neither counts.
+French "vous" is formal, also where it addresses several.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ _RULES: dict[str, dict[Formality, re.Pattern[str]]] = {
         # Behind a word or a comma of the same sentence, so that the capital is not that of its beginning.
         "formal": re.compile(r"(?<=[\w,;)] )(?:Sie|Ihnen|Ihr(?:e[mnrs]?)?|Ihrerseits)\b"),
         "informal": re.compile(
-            _WORD.format("(?:[Dd](?:u|ich|ir|ein(?:e[mnrs]?)?)|[Ee]uch|[Ee]u(?:er|re[mnrs]?))")
+            _WORD.format("(?:[Dd](?:u|ich|ir|ein(?:e[mnrs]?)?)|[Ee]uch|eu(?:er|re[mnrs]?))")
         ),
     },
     "fr": {
         "formal": re.compile(r"(?<![\w’'])(?:[Vv]ous|[Vv]otre|[Vv]os|[Vv]ôtres?)\b"),
-        "informal": re.compile(r"(?<![\w’'])(?:[Tt](?:u|oi|on|a|es|e|iens?|iennes?)\b|[Tt]['’](?=\w))"),
+        "informal": re.compile(r"(?<![\w’'])(?:[Tt](?:u|oi|a|es|e|iens?|iennes?)\b|[Tt]['’](?=\w))"),
     },
 }
 LANGUAGES = tuple(_RULES)

@@ -27,6 +27,7 @@ from operator import or_
 from typing import Any, NamedTuple, Protocol
 
 from dragoman.text.formality import Formality
+from dragoman.text.tokenizers.marks import split_marks
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 
 LEAST = 70.0  # likeness of a match in percent; less similar ones seldom help
@@ -210,7 +211,8 @@ def reading(
         read += [marks.match, *spelled(tokenizer, match)]
     if guidance.context is not None:
         near = Context(*(side[-CONTEXT_CHARACTERS:] for side in guidance.context))
-        (source,) = tokenizer.encode_source([near.source])
+        _, _, text = split_marks(near.source, tokenizer.vocabularies[0].marks)
+        (source,) = tokenizer.encode_source([text])
         read += [marks.context, *source[-CONTEXT_TOKENS:]]
         if near.target:
             read += [marks.translated, *spelled(tokenizer, near.target)[-CONTEXT_TOKENS:]]

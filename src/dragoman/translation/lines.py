@@ -100,9 +100,10 @@ def given_context(given: object, *, both: bool = True) -> Context | None:
         case None | "":
             return None
         case str(source) | (str(source),):
-            return Context(source.strip()) if source.strip() else None
+            return Context(" ".join(source.split())) if source.strip() else None
         case (str(source), str(target)):
-            return Context(source.strip(), target.strip() if both else "") if source.strip() else None
+            sides = " ".join(source.split()), " ".join(target.split()) if both else ""
+            return Context(*sides) if sides[0] else None
     raise TypeError(f"a context is text, or a text and its translation, not {given!r}")
 
 

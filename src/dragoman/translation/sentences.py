@@ -15,6 +15,7 @@ from dragoman.text.corpora.context import SENTENCES
 from dragoman.text.guidance import Context
 from dragoman.text.segmenter import LONGEST, Segmented, Splitting, may_split, segment_text, unbroken
 from dragoman.text.spans import Link, Span
+from dragoman.text.tokenizers.marks import mark
 from dragoman.translation.lines import LineItem
 from dragoman.translation.search.alignment import Alignment
 from dragoman.translation.translation import Translation, TranslationMaker
@@ -51,7 +52,9 @@ class LineCutter:
         line, prefix = item.line.strip(), item.prefix
         protecting, prefixed = self.protect is not None, not is_blank(prefix)
         kept = [(one.start, one.end) for one in find_placeholders(line)] if protecting else []
-        split = self.split and may_split(line)
+        languages = self.maker.directions.sources, self.maker.directions.targets
+        marked = line.startswith(tuple(map(mark, chain(*languages))))  # the mark is of all sentences
+        split = self.split and not marked and may_split(line)
         whole = not split and (prefixed or not (protecting and (kept or not has_language(line))))
         if whole or is_blank(line) or self._remembers(line):
             return [item], _only

@@ -80,6 +80,15 @@ _OF_ADAPTER = (
 )
 
 
+class InspectOptions(DecodingOptions, total=False):
+    """The options of `Translator.inspect`."""
+
+    target: str | None
+    prefix: str
+    context: str
+    name: str
+
+
 class Translator:
     """A tokenizer and an engine, ready to translate.
 
@@ -612,16 +621,7 @@ class Translator:
 
     @overload
     def inspect(
-        self,
-        line: str,
-        decoding: Decoding | None = None,
-        *,
-        target: str | None = None,
-        prefix: str = "",
-        context: str = "",
-        name: str = "",
-        intervention: None = None,
-        **options: Unpack[DecodingOptions],
+        self, line: str, decoding: Decoding | None = None, **options: Unpack[InspectOptions]
     ) -> Trace: ...
 
     @overload
@@ -630,12 +630,8 @@ class Translator:
         line: str,
         decoding: Decoding | None = None,
         *,
-        target: str | None = None,
-        prefix: str = "",
-        context: str = "",
-        name: str = "",
         intervention: Intervention,
-        **options: Unpack[DecodingOptions],
+        **options: Unpack[InspectOptions],
     ) -> Contrast: ...
 
     def inspect(

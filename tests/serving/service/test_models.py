@@ -40,6 +40,14 @@ def test_a_model_addresses_readers_of_its_own_languages() -> None:
     assert [one for one in ("de", "DE", "de-AT", "fr", "es") if model.addresses(one)] == ["de", "DE", "de-AT"]
 
 
+def test_an_adapter_may_have_learnt_to_address_them() -> None:
+    model = served("m", Shift())
+    model.adapters = ("polite",)
+    model._variants["polite", None] = served("n", Shift(), reads=("formality",)).translator
+    assert model.addresses("de", "polite")
+    assert not model.addresses("de")
+
+
 def test_two_models_of_one_name_are_refused_before_they_are_loaded() -> None:
     with pytest.raises(ConfigError, match="two models are called 'nowhere'"):
         load_all([ModelSpec(folder="nowhere"), ModelSpec(folder="x", name="nowhere")], **ALL)

@@ -9,7 +9,7 @@ import pytest
 from dragoman.base.errors import ConfigError
 from dragoman.text.corpora.corpus import open_corpus
 from dragoman.text.corpora.lines import Line
-from dragoman.text.corpora.writing import check_kind, row_of
+from dragoman.text.corpora.writing import check_kind, row_of, rows_of
 
 LINES = [
     Line(1, 'A "dog"\\.', "Ein Hund."),
@@ -27,6 +27,13 @@ def test_rows_are_read_again(kind: str, tmp_path: Path) -> None:
     assert [(line.source, line.target) for line in found] == [(line.source, line.target) for line in LINES]
     if kind == ".jsonl":
         assert found == LINES
+
+
+def test_an_empty_row_ends_a_document() -> None:
+    lines = [Line(1, "a", "A", document=""), Line(2, "b", "B", document="x"), Line(3, "c", "C", document="x")]
+    lines += [Line(4, "d", "D", document="y")]
+    assert "".join(rows_of(lines, ".tsv")) == "a\tA\n\nb\tB\nc\tC\n\nd\tD\n"
+    assert len("".join(rows_of(lines, ".jsonl")).splitlines()) == 4
 
 
 def test_a_row_stays_one_row() -> None:

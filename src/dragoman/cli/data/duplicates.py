@@ -48,7 +48,7 @@ def dedupe(
     """
     from dragoman.data.dedupe import Duplicates
     from dragoman.data.likeness import Likeness
-    from dragoman.text.corpora.writing import row_of
+    from dragoman.text.corpora.writing import rows_of
 
     corpus = reading.open(text, output, report)
     with ExitStack() as stack, shown_rate(lambda number: None, "reading", shown=not reading.quiet) as done:
@@ -58,7 +58,7 @@ def dedupe(
             file = stack.enter_context(opened_output(report))
             file.writelines(map(_row, found.left_out()))
         file = stack.enter_context(opened_output(output))
-        file.writelines(row_of(line, output.suffix) for line in found.kept())
+        file.writelines(rows_of(found.kept(), output.suffix))
     if as_json:
         print(to_json(found.counts))
     reading.tell(output, found.counts)
@@ -90,7 +90,7 @@ def leak(
     corpus, tests = reading.open(text, output, report, test), reading.open(test, None)
     held_out = HeldOut([(shard.name, line) for shard in tests.shards for line in shard], similarity)
     found: dict[str, set[int]] = {"pair": set(), "source": set(), "target": set()}
-    counts = Counter(kept=0, left_out=0)
+    counts, before = Counter(kept=0, left_out=0), None
     with ExitStack() as stack, shown_rate(lambda number: None, "reading", shown=not reading.quiet) as done:
         clean = None if output is None else stack.enter_context(opened_output(output))
         listed = None if as_json and report is None else stack.enter_context(opened_output(report))
@@ -101,7 +101,8 @@ def leak(
             if listed is not None:
                 listed.writelines(map(_row, likes.values()))
             if output is not None and clean is not None and not likes:
-                clean.write(row_of(line, output.suffix))
+                clean.write(row_of(line, output.suffix, before))
+                before = line.document
             done(counts.total())
     tested = {"pairs": sum(1 for _ in tests)} | {like: len(places) for like, places in found.items()}
     if as_json:
@@ -142,15 +143,16 @@ def split_text(
         hint = "pass --source-language and --target-language"
         raise ConfigError(f"{corpus.name}: which languages are these?", hint=hint)
     sizes, workers = {"valid": valid, "test": test}, reading.processes
-    counts = Counter(train=0, **dict.fromkeys(sizes, 0), left_out=0)
+    counts, ends = Counter(train=0, **dict.fromkeys(sizes, 0), left_out=0), dict[str, str]()
     with new_folder(output) as folder, ExitStack() as stack:
         done = stack.enter_context(shown_rate(lambda number: None, "dividing", shown=not reading.quiet))
         names = {part: f"{part}.{source}-{target}.{kind}" for part in counts} | {"left_out": "left_out.jsonl"}
         files = {part: stack.enter_context(opened_output(folder / name)) for part, name in names.items()}
         for part, line, like in divided(corpus, sizes, seed=seed, least=similarity, workers=workers):
-            row = row_of(line, f".{kind}") if like is None else _row({"part": part, **like})
+            row = row_of(line, f".{kind}", ends.get(part)) if like is None else _row({"part": part, **like})
             counts[place := part if like is None else "left_out"] += 1
             files[place].write(row)
+            ends |= {part: line.document} if like is None else {}
             done(counts.total())
     reading.tell(output, counts)
 

@@ -217,7 +217,7 @@ def evaluate(
         _check_risk(models, about, decoding.to, dtypes, adapter)
     keep_freed_memory()
     keep_few_products()
-    lines = [*with_context(corpus)]
+    lines = [line for shard in corpus.shards for line in with_context(shard)]
     pairs = [(line.source, line.target) for line, _ in lines]
     contexts = [context.source for _, context in lines] if in_context else None
     for name, texts in others.items():

@@ -220,8 +220,9 @@ def translate(
     from dragoman.text.corpora.lines import read_lines
 
     typed = names == [STDIN] and sys.stdin.isatty()
+    read = [*names, *(str(one) for one in (prefix_file, context_file) if one is not None)]
     with (
-        writing_to(output, None if protect else names, partial(about, names)) as writer,
+        writing_to(output, None if protect else read, partial(about, names)) as writer,
         guides.open(decoding, offers=jsonl) as guided,
     ):
         translator = guided(loading.load(models))

@@ -81,7 +81,7 @@ class Ts(Bilingual[Element, int]):
             target = translation_of(own, there)
             state = Status.DRAFT if kind == "unfinished" else Status.DONE
             state = state if target else Status.MISSING
-            yield Segment(own, self._where(source), target, state, context=label, note=note)
+            yield Segment(own, self._where(source), target, state, context=label, note=note, place=context)
 
     def _targets(self, message: Element) -> list[Content]:
         """The translation that a message has, for each of the forms that the target language needs."""

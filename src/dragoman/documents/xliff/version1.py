@@ -110,7 +110,7 @@ class Xliff12(Bilingual[_Unit, _Part]):
             state = Status.DRAFT
         context = unit.element.attributes.get("resname", "")
         where, guards = self._where(part.source), frozenset(_guards(unit, part))
-        return Segment(source, where, target, state, guards, context, note)
+        return Segment(source, where, target, state, guards, context, note, place=str(unit.file.start))
 
     def _state_language(self, units: Iterable[_Unit]) -> Iterator[Edit]:
         for file in {unit.file.start: unit.file for unit in units}.values():

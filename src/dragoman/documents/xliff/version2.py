@@ -56,9 +56,9 @@ class Xliff2(Bilingual[_Unit, _Part]):
         for file, element, translate in units_of(self._root, ("file", "group", "unit"), "unit"):
             if element is not file:
                 unit = _unit(element)
-                self._add(unit, self._segments(unit, translate=translate))
+                self._add(unit, self._segments(unit, str(file.start), translate=translate))
 
-    def _segments(self, unit: _Unit, *, translate: bool) -> Iterator[tuple[_Part, Segment]]:
+    def _segments(self, unit: _Unit, file: str, *, translate: bool) -> Iterator[tuple[_Part, Segment]]:
         notes = unit.notes.children if unit.notes else ()
         note = self._note(one for one in notes if one.attributes.get("category") not in (_OURS, _PREVIOUS))
         sources, targets = self._reader(translate=translate), self._reader(translate=translate)
@@ -69,7 +69,7 @@ class Xliff2(Bilingual[_Unit, _Part]):
                 state = _state(part.element) if target else Status.MISSING
                 where, name = self._where(part.element), unit.element.attributes.get("name", "")
                 guards = frozenset(_guards(unit, part))
-                yield part, Segment(source, where, target, state, guards, name, note)
+                yield part, Segment(source, where, target, state, guards, name, note, place=file)
 
     def _state_language(self, units: list[_Unit]) -> Iterator[Edit]:
         if units and ("trgLang" not in self._root.attributes or self._is_template()):

@@ -74,11 +74,11 @@ class ServedModel:
         """The options `source` and `to` of a pair: its languages as the model writes them."""
         return self._directions.tags[pair[0]], self._directions.tags[pair[1]]
 
-    def addresses(self, target: str) -> bool:
+    def addresses(self, target: str, adapter: str | None = None) -> bool:
         """Whether it has learnt to address the reader of this language formally and informally."""
         language = base(target)
         own = language in LANGUAGES and language in map(base, self.targets)
-        return own and "formality" in self.translator.reads
+        return own and "formality" in self.variant(adapter, None).reads
 
     def variant(
         self, adapter: str | None, terms: str | None, memory: TranslationMemory | None = None

@@ -205,7 +205,8 @@ class Router:
     def _how(self, model: ServedModel, pair: tuple[str, str], ask: Ask, *, last: bool) -> Decoding:
         """The options for a model on the way. Only the last one addresses the reader."""
         how = decoding_of(ask, model.tags(pair), self._limits, last=last)
-        return replace(how, formality=ask.formality) if last and model.addresses(pair[1]) else how
+        addresses = last and model.addresses(pair[1], ask.adapter)
+        return replace(how, formality=ask.formality) if addresses else how
 
     def _plan(self, text: str, context: str, ask: Ask) -> _Plan:
         source, confidence = ask.source, None

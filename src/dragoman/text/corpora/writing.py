@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dragoman.base.errors import ConfigError
@@ -20,11 +21,23 @@ def check_kind(output: Path) -> None:
         )
 
 
-def row_of(line: Line, kind: str) -> str:
-    """The pair as a row; only .jsonl keeps its context and its document."""
+def row_of(line: Line, kind: str, before: str | None = None) -> str:
+    """The pair as a row; only .jsonl keeps its context and its document.
+
+    In .tsv an empty row ends the document `before`, that of the pair before it; None stands for no pair.
+    """
     if kind == ".jsonl":
         table = {"source": line.source, "target": line.target}
         about = {"context": line.context, "document": line.document}
         table |= {key: text for key, text in about.items() if text}
         return json.dumps(table, ensure_ascii=False) + "\n"
-    return "\t".join(re.sub("[\t\r\n]", " ", text) for text in (line.source, line.target)) + "\n"
+    row = "\t".join(re.sub("[\t\r\n]", " ", text) for text in (line.source, line.target)) + "\n"
+    return row if before in (None, line.document) else f"\n{row}"
+
+
+def rows_of(lines: Iterable[Line], kind: str) -> Iterator[str]:
+    """The pairs as rows, as `row_of`."""
+    before = None
+    for line in lines:
+        yield row_of(line, kind, before)
+        before = line.document

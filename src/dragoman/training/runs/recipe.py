@@ -329,7 +329,8 @@ class Recipe(Options):
                 hint='set tokenizer.kind="bpe" and tokenizer.byte_fallback=true, or leave it out',
             )
         targets = {base(to) for one in self.data.corpora or [self.data] if (to := one.target_language)}
-        if self.data.formality and targets and targets.isdisjoint(LANGUAGES):
+        tuned = bool(self.tuning.base)  # which may have learnt it for another language
+        if self.data.formality and targets and targets.isdisjoint(LANGUAGES) and not tuned:
             raise ConfigError(
                 f"data.formality: no rules for {', '.join(sorted(targets))}",
                 hint=f"leave it out; there are rules for translations into {' and '.join(LANGUAGES)}",

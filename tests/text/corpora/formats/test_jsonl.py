@@ -41,6 +41,14 @@ def test_a_number_of_any_length_may_stand_beside(tmp_path: Path) -> None:
     assert list(jsonl.read(file(tmp_path, line), (None, None))) == [Line(1, "a", "A")]
 
 
+def test_context_and_document_stand_beside_the_translation(tmp_path: Path) -> None:
+    names = "12345678901234567890", "12345678901234567891"
+    pair = '"translation": {"en": "a", "de": "A"}'
+    lines = [f'{{{pair}, "document": {name}, "context": "menu"}}\n' for name in names]
+    found = [*jsonl.read(file(tmp_path, "".join(lines)), ("en", "de"))]
+    assert found == [Line(number, "a", "A", "menu", name) for number, name in enumerate(names, 1)]
+
+
 def test_blank_lines_are_empty_pairs_so_that_numbers_stay_right(tmp_path: Path) -> None:
     pairs = list(jsonl.read(file(tmp_path, f"{PAIR}\n\n{PAIR}\n"), (None, None)))
 

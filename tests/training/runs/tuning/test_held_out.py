@@ -9,7 +9,8 @@ from itertools import pairwise
 import pytest
 
 from dragoman.text import toy
-from dragoman.text.corpora.corpus import open_pairs
+from dragoman.text.corpora.context import with_context
+from dragoman.text.corpora.corpus import chained, open_pairs
 from dragoman.training.runs.tuning.held_out import count_and_draw, normal, pairs_to_hold_out, without
 
 PAIRS = toy.pairs(seed=3, count=400)
@@ -105,6 +106,22 @@ def test_lines_without_a_translation_are_left_out_but_are_no_pairs() -> None:
     kept, lost = without(open_pairs(text), [("A dog.", "Ein Hund.")], alike=1)
 
     assert ([line.source for line in kept], lost) == (["Blue water"], 1)
+
+
+def test_a_gap_and_another_file_end_what_a_line_can_read_before_it() -> None:
+    texts = [
+        [("I see a lamp.", "Licht"), ("A dog.", "Hund"), ("It is old.", "Alt")],
+        [("She sleeps.", "Sie")],
+    ]
+    corpus = chained([open_pairs(text) for text in texts])
+    kept, lost = without(corpus, [("A dog.", "Hund")], alike=1)
+    rows = [row for shard in kept.shards for row in with_context(shard)]
+    assert [(line.source, context.source) for line, context in rows] == [
+        ("I see a lamp.", ""),
+        ("It is old.", ""),
+        ("She sleeps.", ""),
+    ]
+    assert lost == 1
 
 
 def test_digits_do_not_tell_texts_apart() -> None:

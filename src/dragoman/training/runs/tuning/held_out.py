@@ -11,11 +11,12 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 
 from dragoman.base.errors import DragomanError
 from dragoman.text.blank import is_blank
-from dragoman.text.corpora.corpus import Corpus
+from dragoman.text.corpora.corpus import Corpus, chained
 from dragoman.text.corpora.lines import Line
 
 Pair = tuple[str, str]
@@ -83,19 +84,29 @@ def without(corpus: Corpus, held: Sequence[Pair], *, alike: float) -> tuple[Corp
     if not held:
         return corpus, 0
     sides = _Held([source for source, _ in held], alike), _Held([target for _, target in held], alike)
-    left_out: set[int] = set()
-    lines, first, pairs = iter(corpus), 0, 0
-    while chunk := list(itertools.islice(lines, _CHUNK)):
-        found = sides[0].like([line.source for line in chunk])
-        found |= sides[1].like([line.target for line in chunk])
-        left_out |= {first + place for place in found}
-        pairs += sum(not (is_blank(chunk[place].source) or is_blank(chunk[place].target)) for place in found)
-        first += len(chunk)
+    pairs, shards = 0, list[Corpus]()
+    for shard in corpus.shards:
+        left_out: set[int] = set()
+        lines, first = iter(shard), 0
+        while chunk := list(itertools.islice(lines, _CHUNK)):
+            found = sides[0].like([line.source for line in chunk])
+            found |= sides[1].like([line.target for line in chunk])
+            left_out |= {first + place for place in found}
+            pairs += sum(not any(map(is_blank, chunk[place][1:3])) for place in found)
+            first += len(chunk)
+        languages = corpus.source_language, corpus.target_language
+        shards.append(Corpus(shard.name, partial(_kept, shard, left_out), languages))
+    return chained(shards), pairs
 
-    def read() -> Iterator[Line]:
-        return (line for place, line in enumerate(corpus) if place not in left_out)
 
-    return Corpus(corpus.name, read, (corpus.source_language, corpus.target_language)), pairs
+def _kept(lines: Iterable[Line], left_out: set[int]) -> Iterator[Line]:
+    """The lines that are kept. Behind a gap begins another document, which has nothing before it."""
+    gaps = 0
+    for place, line in enumerate(lines):
+        if place in left_out:
+            gaps += 1
+        else:
+            yield line._replace(document=f"{line.document} {gaps}") if gaps else line
 
 
 def normal(text: str) -> str:
