@@ -80,7 +80,7 @@ _OF_ADAPTER = (
 )
 
 
-class InspectOptions(DecodingOptions, total=False):
+class TraceOptions(DecodingOptions, total=False):
     """The options of `Translator.inspect`."""
 
     target: str | None
@@ -621,7 +621,7 @@ class Translator:
 
     @overload
     def inspect(
-        self, line: str, decoding: Decoding | None = None, **options: Unpack[InspectOptions]
+        self, line: str, decoding: Decoding | None = None, **options: Unpack[TraceOptions]
     ) -> Trace: ...
 
     @overload
@@ -631,7 +631,7 @@ class Translator:
         decoding: Decoding | None = None,
         *,
         intervention: Intervention,
-        **options: Unpack[InspectOptions],
+        **options: Unpack[TraceOptions],
     ) -> Contrast: ...
 
     def inspect(

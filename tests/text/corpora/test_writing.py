@@ -9,7 +9,7 @@ import pytest
 from dragoman.base.errors import ConfigError
 from dragoman.text.corpora.corpus import open_corpus
 from dragoman.text.corpora.lines import Line
-from dragoman.text.corpora.writing import check_kind, row_of, rows_of
+from dragoman.text.corpora.writing import check_kind, pair_rows, row_of
 
 LINES = [
     Line(1, 'A "dog"\\.', "Ein Hund."),
@@ -32,8 +32,8 @@ def test_rows_are_read_again(kind: str, tmp_path: Path) -> None:
 def test_an_empty_row_ends_a_document() -> None:
     lines = [Line(1, "a", "A", document=""), Line(2, "b", "B", document="x"), Line(3, "c", "C", document="x")]
     lines += [Line(4, "d", "D", document="y")]
-    assert "".join(rows_of(lines, ".tsv")) == "a\tA\n\nb\tB\nc\tC\n\nd\tD\n"
-    assert len("".join(rows_of(lines, ".jsonl")).splitlines()) == 4
+    assert "".join(pair_rows(lines, ".tsv")) == "a\tA\n\nb\tB\nc\tC\n\nd\tD\n"
+    assert len("".join(pair_rows(lines, ".jsonl")).splitlines()) == 4
 
 
 def test_a_row_stays_one_row() -> None:

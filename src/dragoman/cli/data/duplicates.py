@@ -48,7 +48,7 @@ def dedupe(
     """
     from dragoman.data.dedupe import Duplicates
     from dragoman.data.likeness import Likeness
-    from dragoman.text.corpora.writing import rows_of
+    from dragoman.text.corpora.writing import pair_rows
 
     corpus = reading.open(text, output, report)
     with ExitStack() as stack, shown_rate(lambda number: None, "reading", shown=not reading.quiet) as done:
@@ -58,7 +58,7 @@ def dedupe(
             file = stack.enter_context(opened_output(report))
             file.writelines(map(_row, found.left_out()))
         file = stack.enter_context(opened_output(output))
-        file.writelines(rows_of(found.kept(), output.suffix))
+        file.writelines(pair_rows(found.kept(), output.suffix))
     if as_json:
         print(to_json(found.counts))
     reading.tell(output, found.counts)

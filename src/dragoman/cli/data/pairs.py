@@ -163,7 +163,7 @@ def _write(
 ) -> None:
     from dragoman.text.corpora.formats import tmx
     from dragoman.text.corpora.lines import Line
-    from dragoman.text.corpora.writing import rows_of
+    from dragoman.text.corpora.writing import pair_rows
     from dragoman.translation.memory.store import TranslationMemory
     from dragoman.translation.memory.store_file import Remembered
 
@@ -181,4 +181,4 @@ def _write(
             )
             tmx.write_units(cast(TextIOBase, file), units, source=source, target=target)
         else:
-            file.writelines(rows_of((Line(0, a, b, document=name) for name, a, b in found), kind))
+            file.writelines(pair_rows((Line(0, a, b, document=name) for name, a, b in found), kind))

@@ -35,7 +35,7 @@ def row_of(line: Line, kind: str, before: str | None = None) -> str:
     return row if before in (None, line.document) else f"\n{row}"
 
 
-def rows_of(lines: Iterable[Line], kind: str) -> Iterator[str]:
+def pair_rows(lines: Iterable[Line], kind: str) -> Iterator[str]:
     """The pairs as rows, as `row_of`."""
     before = None
     for line in lines:
