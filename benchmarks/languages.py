@@ -131,24 +131,15 @@ def steps(seeds: int, updates: int) -> Iterator[str]:
                     f"training.max_updates={updates}",
                 )
                 yield scored(name, [(source, target)])
-        name = f"all-{seed}"
-        yield step(
-            name,
-            f"train --recipe {{here}}/all.toml --data {{data}} -o {{out}} seed={seed} "
-            f"training.max_updates={round(len(PAIRS) * updates * SHARE)}",
-        )
-        yield scored(name, [*PAIRS, *UNSEEN])
+        yield trained("all", seed, round(len(PAIRS) * updates * SHARE))
+        yield scored(f"all-{seed}", [*PAIRS, *UNSEEN])
 
 
 def steps_of_added(seeds: int) -> Iterator[str]:
     old = [pair for pair in PAIRS if "cs" not in pair]
     for seed in range(1, seeds + 1):
         base = f"base-{seed}"
-        yield step(
-            base,
-            f"train --recipe {{here}}/base.toml --data {{data}} -o {{out}} seed={seed} "
-            f"training.max_updates={BASE}",
-        )
+        yield trained("base", seed, BASE)
         yield scored(base, [*old, *UNSEEN])
         yield step(f"scores-english-{seed}", ENGLISH.format(base=f"{{{base}}}"), "shell")
         for count in ADDED:
@@ -174,6 +165,15 @@ def steps_of_added(seeds: int) -> Iterator[str]:
 
 def step(name: str, run: str, kind: str = "run") -> str:
     return f'[[steps]]\nname = "{name}"\n{kind} = """{run}"""\n'
+
+
+def trained(recipe: str, seed: int, updates: int) -> str:
+    """Train a recipe of the plan."""
+    return step(
+        f"{recipe}-{seed}",
+        f"train --recipe {{here}}/{recipe}.toml --data {{data}} -o {{out}} seed={seed} "
+        f"training.max_updates={updates}",
+    )
 
 
 def scored(model: str, pairs: list[tuple[str, str]]) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,6 +56,24 @@ def test_lines_in_context(dragoman_: Run, model: Path, tmp_path: Path) -> None:
     alone, before, given = (one.out.splitlines() for one in found.values())
     assert before == given
     assert [a == b for a, b in zip(alone, before, strict=True)] == [True, False, True, True]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are POSIX")
+def test_a_context_file_may_be_a_pipe(dragoman_: Run, model: Path, tmp_path: Path) -> None:
+    text, pipe = tmp_path / "a.en", tmp_path / "pipe"
+    text.write_text("Tom sleeps.\nTom sleeps.\n")
+    os.mkfifo(pipe)
+
+    def write() -> None:
+        for lines in ("A dog sees a bird.\n\n", ""):  # a second reader gets nothing
+            pipe.write_text(lines)
+
+    threading.Thread(target=write, daemon=True).start()
+    found = dragoman_(
+        "translate", str(model), str(text), "--context-file", str(pipe), "-o", str(tmp_path / "b")
+    )
+    assert found.code == 0, found.err
+    assert len((tmp_path / "b").read_text().splitlines()) == 2
 
 
 def test_formality_is_read(dragoman_: Run, model: Path, tmp_path: Path) -> None:
@@ -128,5 +148,11 @@ def test_evaluate_in_context_and_consistency(dragoman_: Run, model: Path, tmp_pa
     assert json.loads(first.out)["consistency"]["formality"].keys() == {"formal", "informal", "share"}
     one, other = alone.read_text().splitlines(), before.read_text().splitlines()
     assert one[0] == other[0]
+    for name, line in (("b.en", "Tom sleeps."), ("b.de", "Tom schläft.")):
+        (tmp_path / name).write_text(f"{line}\n")
+    shards = [str(tmp_path / "?.en"), str(tmp_path / "?.de")]
+    third = dragoman_("evaluate", str(model), *shards, "--json", "-o", str(before), "--in-context")
+    assert third.code == 0, third.err
+    assert before.read_text().splitlines()[2] == one[1] != other[1]  # another file ends the context
     against = dragoman_("evaluate", str(model), *files, "--in-context", "--against", str(SAVED))
     assert against.code == 0, against.err  # a model that reads no context

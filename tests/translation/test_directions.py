@@ -17,6 +17,7 @@ from dragoman.models.folder.bundle import Bundle
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
 from dragoman.text.checks.faults import Fault
+from dragoman.text.guidance import Context, Guidance, reading
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.translation.exchange import AskedLine
 from dragoman.translation.lines import Addressed, Directions, LineItem
@@ -159,6 +160,15 @@ def test_it_is_said_where_translations_are_given_or_looked_into(caplog: pytest.L
         use()
         assert caplog.text.count("several target languages; choose one: de, en, fr") == 1
         caplog.clear()
+
+
+def test_a_context_is_read_without_the_mark_of_its_line() -> None:
+    tokenizer, line = several().tokenizer, "The cat sleeps."
+    tokens = tokenizer.encode_source([line])[0]
+    marked, bare = (
+        reading(tokenizer, line, tokens, Guidance(context=Context(text))) for text in (f">>de<< {line}", line)
+    )
+    assert marked == bare
 
 
 def test_the_mark_of_a_line_is_that_of_all_its_sentences() -> None:

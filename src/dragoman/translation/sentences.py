@@ -52,8 +52,9 @@ class LineCutter:
         line, prefix = item.line.strip(), item.prefix
         protecting, prefixed = self.protect is not None, not is_blank(prefix)
         kept = [(one.start, one.end) for one in find_placeholders(line)] if protecting else []
-        languages = self.maker.directions.sources, self.maker.directions.targets
-        marked = line.startswith(tuple(map(mark, chain(*languages))))  # the mark is of all sentences
+        languages = chain(self.maker.directions.sources, self.maker.directions.targets)
+        # The mark of a language is that of all sentences.
+        marked = line.startswith(">>") and line.startswith(tuple(map(mark, languages)))
         split = self.split and not marked and may_split(line)
         whole = not split and (prefixed or not (protecting and (kept or not has_language(line))))
         if whole or is_blank(line) or self._remembers(line):

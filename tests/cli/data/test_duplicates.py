@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.data import dedupe, passes
+from dragoman.data import clean, dedupe, passes
+from dragoman.text.corpora.context import with_context
 from dragoman.text.corpora.corpus import open_corpus
 
 NOUNS = "dog cat horse house garden river mountain village teacher baker sailor doctor farmer painter".split()
@@ -122,6 +123,33 @@ def test_split_writes_parts_that_training_reads(dragoman_, folder):
     assert (ended.code, "parts: exists already" in ended.err) == (2, True)
     assert dragoman_(*command, "-o", "other", "--format", "jsonl").code == 0
     assert read("other/test.en-de.jsonl") == parts["test.en-de.tsv"]
+
+
+@pytest.mark.parametrize("command", ["split", "clean", "dedupe", "leak"])
+def test_documents_end_in_tsv(dragoman_, folder, command, monkeypatch):
+    whole = clean.ruled_chunks  # one document ends between two chunks
+    monkeypatch.setattr(clean, "ruled_chunks", lambda *a, **options: whole(*a, **options | {"size": 3}))
+    documents = [PAIRS[:3], PAIRS[3:6]]
+    table = [
+        json.dumps({"source": source, "target": target, "document": name})
+        for name, pairs in zip("xy", documents, strict=True)
+        for source, target in pairs
+    ]
+    Path("docs.en-de.jsonl").write_text("".join(f"{row}\n" for row in table), encoding="utf-8")
+    Path("none.en-de.tsv").write_text("q\tQ\n")
+    words = {
+        "split": ["--valid", 0, "--test", 0, "--similarity", 1],
+        "clean": ["-o", "train.en-de.tsv"],
+        "dedupe": ["-o", "train.en-de.tsv"],
+        "leak": ["--test", "none.en-de.tsv", "-o", "train.en-de.tsv"],
+    }[command]
+    words += ["-o", "parts"] if command == "split" else []
+    ended = dragoman_("data", command, "docs.en-de.jsonl", *words)
+    assert ended.code == 0, ended.err
+    path = "parts/train.en-de.tsv" if command == "split" else "train.en-de.tsv"
+    before = [context.source for line, context in with_context(open_corpus([path])) if line.source]
+    one, other = ([source for source, _ in pairs] for pairs in documents)
+    assert before == ["", one[0], " ".join(one[:2]), "", other[0], " ".join(other[:2])]
 
 
 @pytest.mark.parametrize(

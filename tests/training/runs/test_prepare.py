@@ -17,6 +17,7 @@ from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.processes.distributed import World
 from dragoman.training.runs.folder import RunFolder
 from dragoman.training.runs.prepare import Prepared, prepare
+from dragoman.training.runs.recipe import resolve
 from dragoman.training.runs.text.texts import RunRequest, Texts
 from dragoman.training.runs.text.tokens import tokenise_texts
 
@@ -397,3 +398,5 @@ def test_formality_is_that_of_each_target_language_and_behind_its_mark(tmp_path:
         assert tuple(reading(ready.tokenizer, line, tokens, Guidance(formality=how)).tokens) in found
     with pytest.raises(ConfigError, match="data.formality: no rules for cs"):
         prepared(tmp_path / "x", "data.formality=0.5", "data.target_language=cs")
+    # A model that has learnt it for another language may be tuned.
+    resolve(overrides=["data.formality=0.5", "data.target_language=cs", "tuning.base=x"])

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import Any
 
 from dragoman.base.errors import DataError
@@ -68,14 +67,14 @@ def read(file: TextFile, keys: Languages) -> Iterator[Line]:
         if "source" in record and (source not in record or "target" in record):
             source, target = "source", "target"
         about = {key: record[key] for key in ("context", "document") if record.get(key) is not None}
-        about |= {key: str(value) for key, value in about.items() if isinstance(value, float | Decimal)}
+        about |= {key: one.decode() for key, one in about.items() if isinstance(one, bytes)}
         more = {key: _sentence(about, key, where) for key in about}
         yield Line(number, _sentence(record, source, where), _sentence(record, target, where), **more)
 
 
 def _record(line: str, where: str) -> dict[str, Any]:
     try:
-        record = json.loads(line, parse_int=Decimal)  # Python refuses long integers
+        record = json.loads(line, parse_int=str.encode, parse_float=str.encode)  # of any length
     except (ValueError, RecursionError) as error:
         reason = f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
         raise DataError(f"{where}: not valid JSON ({reason})", hint="write one object a line") from error
