@@ -148,11 +148,15 @@ def test_evaluate_in_context_and_consistency(dragoman_: Run, model: Path, tmp_pa
     assert json.loads(first.out)["consistency"]["formality"].keys() == {"formal", "informal", "share"}
     one, other = alone.read_text().splitlines(), before.read_text().splitlines()
     assert one[0] == other[0]
-    for name, line in (("b.en", "Tom sleeps."), ("b.de", "Tom schläft.")):
+    for name, line in (("b.en", "A cat sees it."), ("b.de", "Eine Katze sieht es.")):
         (tmp_path / name).write_text(f"{line}\n")
-    shards = [str(tmp_path / "?.en"), str(tmp_path / "?.de")]
-    third = dragoman_("evaluate", str(model), *shards, "--json", "-o", str(before), "--in-context")
-    assert third.code == 0, third.err
-    assert before.read_text().splitlines()[2] == one[1] != other[1]  # another file ends the context
+    written = []
+    for names in ("?", "b"):
+        files = [str(tmp_path / f"{names}.{language}") for language in ("en", "de")]
+        found = dragoman_("evaluate", str(model), *files, "--json", "-o", str(before), "--in-context")
+        assert found.code == 0, found.err
+        written.append(before.read_text().splitlines()[-1])
+    assert written[0] == written[1]  # another file ends the context
+    files = [str(tmp_path / "a.en"), str(tmp_path / "a.de")]
     against = dragoman_("evaluate", str(model), *files, "--in-context", "--against", str(SAVED))
     assert against.code == 0, against.err  # a model that reads no context

@@ -25,6 +25,8 @@ def test_an_occurrence_without_a_listed_translation_counts() -> None:
     assert consistency(["the file"] * 10, targets, "de", terms)["terms"] == {"occurrences": 10, "share": 0.2}
     both = consistency(["a file and a file"], ["eine Datei und eine Akte"], "de", terms)
     assert both["terms"] == {"occurrences": 2, "share": 0.5}
+    twice = consistency(["the file"] * 2, ["die Datei, die Datei"] * 2, "de", terms)
+    assert twice["terms"] == {"occurrences": 2, "share": 1.0}
 
 
 def test_nothing_to_count() -> None:

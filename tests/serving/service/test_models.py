@@ -12,6 +12,7 @@ from tests.serving.engines import Several, Shift, ask, served
 from tests.serving.service.test_service import run
 
 from dragoman.base.errors import ConfigError, DataError, ModelError
+from dragoman.serving.service.ask import Ask
 from dragoman.serving.service.inspection import Inspector
 from dragoman.serving.service.models import ModelSpec, load_all, load_served
 from dragoman.serving.service.service import Service
@@ -46,6 +47,10 @@ def test_an_adapter_may_have_learnt_to_address_them() -> None:
     model._variants["polite", None] = served("n", Shift(), reads=("formality",)).translator
     assert model.addresses("de", "polite")
     assert not model.addresses("de")
+    router = Service([model])._router
+    for adapter, expected in (("polite", "formal"), (None, None)):
+        ask = Ask(source="en", target="de", adapter=adapter, formality="formal")
+        assert [how.formality for _, how in router.steps(router.find("en", ask), ask)] == [expected]
 
 
 def test_two_models_of_one_name_are_refused_before_they_are_loaded() -> None:
