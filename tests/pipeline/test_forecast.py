@@ -36,13 +36,13 @@ def test_a_training_takes_its_limit(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(TEXT)
     pipeline = Pipeline.read(tmp_path / "p.toml", tmp_path / "out", tmp_path)
     (tmp_path / "out").mkdir()
-    found = {one.name: one for one in forecast(pipeline)}
-    assert found["copy"].seconds is None
-    assert found["model"].seconds is None
-    assert found["limited"].seconds == 180
-    assert found["tuned"].seconds == 60 * MINUTES
-    assert found["tuned-longer"].seconds == 1800
-    assert found["translation"].seconds is None
+    found = {one["name"]: one for one in forecast(pipeline)}
+    assert found["copy"]["seconds"] is None
+    assert found["model"]["seconds"] is None
+    assert found["limited"]["seconds"] == 180
+    assert found["tuned"]["seconds"] == 60 * MINUTES
+    assert found["tuned-longer"]["seconds"] == 1800
+    assert found["translation"]["seconds"] is None
 
 
 def test_what_ran_before_has_its_real_time(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_what_ran_before_has_its_real_time(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     rows = run_pipeline(pipeline, jobs=1)
     (only,) = forecast(pipeline)
-    assert (only.state, only.seconds) == ("done", rows["copy"]["seconds"])
+    assert (only["state"], only["seconds"]) == ("done", rows["copy"]["seconds"])
     (tmp_path / "x").write_text("another\n")
     (only,) = forecast(Pipeline.read(tmp_path / "p.toml", tmp_path / "out", tmp_path))
-    assert (only.state, only.seconds) == ("waiting", rows["copy"]["seconds"])
+    assert (only["state"], only["seconds"]) == ("waiting", rows["copy"]["seconds"])

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 from dragoman.base.errors import ConfigError
 from dragoman.cli.options import Data, Flag, Json, Quiet, argument
 from dragoman.cli.outcome import tell
-
-if TYPE_CHECKING:
-    from dragoman.pipeline.forecast import Forecast
 
 
 def pipeline(
@@ -47,7 +43,7 @@ def pipeline(
         from dragoman.pipeline.forecast import forecast
 
         found = forecast(steps)
-        print(json.dumps([asdict(one) for one in found], indent=1) if as_json else "\n".join(_table(found)))
+        print(json.dumps(found, indent=1) if as_json else "\n".join(_table(found)))
         return
     from dragoman.cli.signals import raising
     from dragoman.pipeline.running import run_pipeline
@@ -60,7 +56,7 @@ def pipeline(
     tell(f"{output}: all {len(rows)} steps are done", quiet=quiet)
 
 
-def _table(found: list[Forecast]) -> list[str]:
+def _table(found: list[dict[str, Any]]) -> list[str]:
     from dragoman.base.tables import aligned
 
     def shown(value: float | None, unit: str, scale: float = 1.0) -> str:
@@ -68,8 +64,8 @@ def _table(found: list[Forecast]) -> list[str]:
 
     rows = [["step", "state", "time", "memory", "needs"]]
     for one in found:
-        figures = shown(one.seconds, "min", 60), shown(one.memory_mb, "MB")
-        rows.append([one.name, one.state, *figures, ", ".join(one.needs)])
-    total = sum(one.seconds or 0.0 for one in found)
-    unknown = sum(one.seconds is None for one in found)
+        figures = shown(one["seconds"], "min", 60), shown(one["memory_mb"], "MB")
+        rows.append([one["name"], one["state"], *figures, ", ".join(one["needs"])])
+    total = sum(one["seconds"] or 0.0 for one in found)
+    unknown = sum(one["seconds"] is None for one in found)
     return [*aligned(rows, right={2, 3}), "", f"in all {total / 60:,.0f} min; {unknown} steps not counted"]

@@ -6,8 +6,8 @@ a limit by default.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dragoman.pipeline.graph import Pipeline, PipelineStep
 from dragoman.pipeline.running import read_rows
@@ -15,31 +15,20 @@ from dragoman.training.runs.recipe import resolve
 from dragoman.training.runs.tuning.recipe import MINUTES
 
 
-@dataclass(frozen=True, kw_only=True)
-class Forecast:
-    """What a step takes. None is unknown: it did not run before, and has no limit."""
-
-    name: str
-    state: str
-    needs: tuple[str, ...]
-    seconds: float | None
-    memory_mb: float | None
-
-
-def forecast(pipeline: Pipeline) -> list[Forecast]:
-    """Return what each step takes, in order."""
+def forecast(pipeline: Pipeline) -> list[dict[str, Any]]:
+    """Return what each step takes, in order. None is unknown: it did not run before, and has no limit."""
     rows, digests, found = read_rows(pipeline.folder), pipeline.digests(), []
     for name, step in pipeline.steps.items():
         row = rows.get(name, {})
         done = row.get("state") == "done"  # perhaps of other inputs
         found.append(
-            Forecast(
-                name=name,
-                state=row.get("state", "waiting") if row.get("digest") == digests[name] else "waiting",
-                needs=tuple(pipeline.needs(step)),
-                seconds=row.get("seconds") if done else _limit(pipeline, step),
-                memory_mb=row.get("most_memory_mb") if done else None,
-            )
+            {
+                "name": name,
+                "state": row.get("state", "waiting") if row.get("digest") == digests[name] else "waiting",
+                "needs": [*pipeline.needs(step)],
+                "seconds": row.get("seconds") if done else _limit(pipeline, step),
+                "memory_mb": row.get("most_memory_mb") if done else None,
+            }
         )
     return found
 

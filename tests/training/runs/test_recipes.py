@@ -284,4 +284,4 @@ def test_a_pipeline_has_steps_whose_training_resolves(path: Path, tmp_path: Path
     from dragoman.pipeline.graph import Pipeline
 
     pipeline = Pipeline.read(path, tmp_path, tmp_path)
-    assert [one.name for one in forecast(pipeline)] == list(pipeline.steps)  # each recipe resolves
+    assert [one["name"] for one in forecast(pipeline)] == list(pipeline.steps)  # each recipe resolves

@@ -14,6 +14,7 @@ from tests.program import Ended
 from tests.training.runs.test_run import Notes
 
 from dragoman import Translator, train
+from dragoman.base.config import from_table, read_toml
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.cli.models import model_and_pairs
 from dragoman.models.folder.check import check_adapter_folder
@@ -22,6 +23,14 @@ from dragoman.models.folder.merge import merge_adapter
 from dragoman.models.folder.weights import read_weights
 from dragoman.serving.service.models import ModelSpec, load_served
 from dragoman.text import toy
+from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.training.data.batches import collate
+from dragoman.training.data.tokenised import TokenisedCorpus
+from dragoman.training.distillation.distributions import lessons_of
+from dragoman.training.processes.distributed import World
+from dragoman.training.runs.folder import RunFolder
+from dragoman.training.runs.prepare import prepare
+from dragoman.training.runs.recipe import Recipe
 from dragoman.training.runs.text.opening import open_texts
 from dragoman.training.runs.text.texts import RunRequest
 from dragoman.training.runs.tuning.base import open_model
@@ -342,6 +351,54 @@ def test_a_student_of_a_model_of_several(many: Path, data: Path, tmp_path: Path)
     assert read_config(tmp_path / "student").directions == (("en", "de"), ("en", "cs"))
     with pytest.raises(ConfigError, match="german: both = true, but teachers translate in one direction"):
         run(data, tmp_path / "x", teachers=[many])
+
+
+@pytest.mark.thorough
+def test_a_student_of_one_pair_reads_the_marks_of_its_teacher(
+    many: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The lessons are what the teacher says after its marks, and the student needs no --to."""
+    student, overrides = tmp_path / "student", [*TINY, *WORDS, "model.d_model=12"]
+    train(
+        PAIRS, valid=VALID, output=student, preset="tiny", teachers=[many],
+        source_language="eng", target_language="deu", overrides=overrides,
+    )  # fmt: skip
+
+    assert read_config(student).directions == (("en", "de"),)
+    assert "choose one" not in caplog.text
+    translator = Translator.load(student)
+    assert translator("The dog sleeps.") == translator("The dog sleeps.", source="en", to="de")
+    teacher = Translator.load(many).bundle.model
+    tokenizer = Tokenizer.load(student)
+    (mark,) = tokenizer.encode_source([">>de<<"])
+    recipe = from_table(Recipe, read_toml(student / "training.toml"))
+    path = student / "checkpoints" / "corpus" / "train.reference"
+    corpus = TokenisedCorpus(path, tokenizer)
+    lessons = lessons_of(
+        recipe.teacher, tokenizer, corpus.target, student / "checkpoints" / "lessons" / "train.reference"
+    )
+    assert lessons is not None
+    for row in (0, len(corpus) - 1):
+        source, target = corpus.source[row].tolist(), corpus.target[row].tolist()
+        batch = collate([[*mark, *source]], [target], pad_id=0, start_id=1, end_id=2)
+        with torch.inference_mode():
+            memory = teacher.encode(batch.source_BS, batch.source_len_B)
+            p_TV = teacher.decode(batch.target_BT, memory)[0].softmax(-1)
+        p_TK, ids_TK = p_TV.topk(8)
+        assert (lessons[row]["id"] == ids_TK.numpy()).mean() > 0.99
+        assert lessons[row]["p"] == pytest.approx(p_TK.numpy(), abs=1e-3)
+
+
+@pytest.mark.thorough
+def test_tuning_on_one_pair_reads_its_mark(many: Path, data: Path, tmp_path: Path) -> None:
+    """Without it, the model would unlearn what the mark says."""
+    overrides = ["training.max_updates=1", "training.validate_every=1"]
+    with open_model(many) as base, RunFolder(tmp_path / "run") as folder:
+        request = RunRequest(data=PAIRS, base=base, overrides=overrides, languages=("en", "de"))
+        prepared = prepare(request, folder, World(0, 1), print)
+    (mark,) = prepared.tokenizer.encode_source([">>de<<"])
+    source, _ = prepared.training.epoch(0, seed=1)
+    assert {tuple(source[row][: len(mark)]) for row in range(len(source))} == {tuple(mark)}
 
 
 def test_terms_are_for_the_languages_of_the_translation(many: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ K tokens that are kept.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from dragoman.models.ensemble import Average, averaged_logits
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.checkpoints.whole import check_space, size_text
 from dragoman.training.data.batches import Batch, Ints, batch_of, plan
-from dragoman.training.data.tokenised import TokenisedCorpus
+from dragoman.training.data.mixture import Mixture, Rows, Weighted
 from dragoman.training.distillation.distributions import LessonsInProgress, entry_shape_of
 from dragoman.training.distillation.options import TeacherConfig
 from dragoman.training.step.loss import LinearCrossEntropy
@@ -70,20 +70,23 @@ def write_lessons(
     options: TeacherConfig,
     digests: Sequence[str],
     load: Callable[[], Sequence[AnySeq2Seq]],
-    texts: Mapping[str, tuple[TokenisedCorpus, Path]],
+    texts: Sequence[tuple[Weighted, Path]],
     *,
     device: torch.device,
     say: Callable[[str], None],
 ) -> None:
     """Write the lessons of each text into its folder, unless they are complete. Resumes after a kill.
 
+    The teachers read the marks before the sources of a text.
     `load` loads the teachers, whose weights have these `digests`, when the first is needed. Raises
     TrainingError if the disk has no room for the lessons.
     """
     models: Sequence[AnySeq2Seq] = ()
-    for name, (text, folder) in texts.items():
+    for part, folder in texts:
+        name, text, mixture = part.name, part.corpus, Mixture([part])
+        source, target = mixture.epoch(0, seed=0)
         entry, width = entry_shape_of(options, text.tokenizer)
-        made_with = [text.fingerprint, *digests, options.average, width, options.temperature]
+        made_with = [mixture.fingerprint, *digests, options.average, width, options.temperature]
         lessons = LessonsInProgress(
             folder, text.target, entry, width=width, made_with=digest(repr(made_with))
         )
@@ -99,13 +102,13 @@ def write_lessons(
         done = int(text.target.offsets[lessons.done]) + lessons.done
         meter = Meter(f"{what} for {name}", say, units="tokens", total=lessons.positions, done=done)
         with torch.inference_mode(), _threads_of_all():
-            for part in lessons.parts():
-                for rows in _batches(text, part):
-                    batch = batch_of(text.source, text.target, rows, models[0].config).to(device)
+            for some in lessons.parts():
+                for rows in _batches(source, target, some):
+                    batch = batch_of(source, target, rows, models[0].config).to(device)
                     ids_NK, p_NK = likely(
                         models, batch, most=width, temperature=options.temperature, average=options.average
                     )
-                    ends = np.cumsum(text.target.lengths_of(rows) + 1)
+                    ends = np.cumsum(target.lengths_of(rows) + 1)
                     for row, ids_TK, p_TK in zip(
                         rows.tolist(),
                         np.split(ids_NK.cpu().numpy(), ends[:-1]),
@@ -117,10 +120,10 @@ def write_lessons(
                     meter(done)
 
 
-def _batches(text: TokenisedCorpus, part: range) -> Iterator[Ints]:
-    """Yield the rows of the part for each batch, in the order of their lengths, whatever the epoch."""
-    rows = np.arange(part.start, part.stop)
-    lengths = text.source.lengths_of(rows), text.target.lengths_of(rows)
+def _batches(source: Rows, target: Rows, some: range) -> Iterator[Ints]:
+    """Yield the rows for each batch, in the order of their lengths, whatever the epoch."""
+    rows = np.arange(some.start, some.stop)
+    lengths = source.lengths_of(rows), target.lengths_of(rows)
     for group in plan(*lengths, batch_tokens=BATCH_TOKENS, seed=0, epoch=0):
         yield rows[group]
 

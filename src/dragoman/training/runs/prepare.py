@@ -23,11 +23,11 @@ from dragoman.training.options import NOTHING, Annotating
 from dragoman.training.processes.distributed import World
 from dragoman.training.runs.doubts import marks_of_subwords
 from dragoman.training.runs.folder import RunFolder
-from dragoman.training.runs.recipe import Recipe, Stage
+from dragoman.training.runs.recipe import CorpusConfig, Recipe, Stage
 from dragoman.training.runs.text.directions import directions_of, directions_of_run, shares
 from dragoman.training.runs.text.opening import open_texts
 from dragoman.training.runs.text.teachers import Teachers
-from dragoman.training.runs.text.texts import Pairs, RunRequest, Say, two_sided
+from dragoman.training.runs.text.texts import Pairs, RunRequest, Say, Texts, two_sided
 from dragoman.training.runs.text.tokens import tokenise_texts, valid_part
 from dragoman.training.runs.text.translations import epoch_weights, with_outputs
 from dragoman.training.runs.tuning.base import Base
@@ -86,7 +86,7 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
         tokenise_texts(texts, folder, given=given, begun=begun, say=say)
         folder.note(texts.recipe)  # now that the text is known to be the right one
         if texts.teachers is not None and texts.recipe.teacher.words:
-            _write_lessons(texts.teachers, folder, [*texts.corpora], world, say)
+            _write_lessons(texts, texts.teachers, folder, world, say)
         general = None if texts.general is None else two_sided(texts.general)
         learnt = folder.checkpoints.learnt_texts()
         if request.base is not None:
@@ -97,7 +97,7 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
             say(f"warning: {line}, and they choose the weights; take these pairs out of one of the texts")
         return {
             "leaked": leaked,
-            "teacher": texts.teachers.members[0].place
+            "teacher": texts.teachers.members[0].name
             if texts.teachers and texts.recipe.teacher.start
             else None,
             "recipe": to_table(texts.recipe),
@@ -148,7 +148,7 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
             one: addressed(tokens(valid_part(one, validation_pairs)), one) for one in validation_pairs
         },
         validation_pairs=validation_pairs,
-        directions=_all_directions(request.base, recipe),
+        directions=_all_directions(request.base, recipe, tokenizer),
         base=request.base,
         teacher=done["teacher"],
         general=None if general_pairs is None else tokens("general"),
@@ -161,12 +161,12 @@ def _pairs(pairs: Sequence[Sequence[str]] | None) -> Pairs | None:
     return None if pairs is None else tuple((source, target) for source, target in pairs)
 
 
-def _all_directions(base: Base | None, recipe: Recipe) -> tuple[Direction, ...]:
-    """The pairs of languages of the model, if it has several: those of its base, too."""
-    if base is None:
+def _all_directions(base: Base | None, recipe: Recipe, tokenizer: Tokenizer) -> tuple[Direction, ...]:
+    """The pairs of languages of the model, if its vocabulary has several: those of its base, too."""
+    if base is None and not tokenizer.languages:
         return directions_of_run(recipe.data.corpora)
-    new = [direction for one in recipe.data.corpora for direction in directions_of(one)]
-    return tuple(dict.fromkeys([*base.config.directions, *new]))
+    new = [each for one in recipe.data.corpora if one.source_language for each in directions_of(one)]
+    return tuple(dict.fromkeys([*(base.config.directions if base else ()), *new]))
 
 
 class _Marks(TypedDict):
@@ -181,16 +181,18 @@ def _marked(tokenizer: Tokenizer, direction: Direction) -> _Marks:
     return {"marks": tuple(before), "start": tokenizer.target_start(direction[1])}
 
 
+def _corpora(recipe: Recipe) -> dict[str, CorpusConfig]:
+    """The training texts by name, also those whose targets are teachers' translations."""
+    return {name: one for one in recipe.data.corpora for name in (one.name, outputs_of(one.name))}
+
+
 def _weighted(
     recipe: Recipe,
     weights: Mapping[str, float],
     learnt: Callable[[str], TokenisedCorpus],
     tokenizer: Tokenizer,
 ) -> Mixture:
-    corpora = {one.name: one for one in recipe.data.corpora}
-    corpora |= {outputs_of(one.name): one for one in recipe.data.corpora}  # the sources are the same
-    several = bool(directions_of_run(recipe.data.corpora))
-    marks = marks_of(tokenizer)
+    corpora, marks = _corpora(recipe), marks_of(tokenizer)
     texts = {name: learnt(f"train.{name}") for name in weights}
     factors = shares(recipe, {name: weights[name] * len(text) for name, text in texts.items()})
     parts = []
@@ -198,25 +200,22 @@ def _weighted(
         one = corpora.get(name)
         rows = max(round(weights[name] * factors[name] * len(text)), 1)
         tagged = one is not None and one.tagged and marks is not None
-        for number, direction in enumerate(directions_of(one) if one is not None and several else [None]):
-            own: _Marks = {"marks": (), "start": ()} if direction is None else _marked(tokenizer, direction)
+        for number, direction in enumerate(directions_of(one) if one is not None else [("", "")]):
+            own = _marked(tokenizer, direction)
             synthetic = tagged and not number
             own["marks"] = (*((marks.synthetic,) if synthetic and marks else ()), *own["marks"])
             parts.append(Weighted(text, rows, name, **own, swapped=bool(number), tagged=synthetic))
     return Mixture(parts)
 
 
-def _write_lessons(
-    teachers: Teachers, folder: RunFolder, names: Sequence[str], world: World, say: Say
-) -> None:
+def _write_lessons(texts: Texts, teachers: Teachers, folder: RunFolder, world: World, say: Say) -> None:
     from dragoman.training.distillation.teach import write_lessons
 
-    tokenizer, checkpoints = Tokenizer.load(folder.path), folder.checkpoints
-    texts = {
-        name: (
-            TokenisedCorpus(checkpoints.corpus(f"train.{name}"), tokenizer),
-            checkpoints.lessons(f"train.{name}"),
-        )
-        for name in names
-    }
-    write_lessons(teachers.options, teachers.digests, teachers.models, texts, device=world.device, say=say)
+    tokenizer, checkpoints, corpora = Tokenizer.load(folder.path), folder.checkpoints, _corpora(texts.recipe)
+    parts = []
+    for name in texts.corpora:
+        text = TokenisedCorpus(checkpoints.corpus(f"train.{name}"), tokenizer)
+        direction = directions_of(corpora[name])[0] if name in corpora else ("", "")
+        part = Weighted(text, len(text), name, **_marked(tokenizer, direction))
+        parts.append((part, checkpoints.lessons(f"train.{name}")))
+    write_lessons(teachers.options, teachers.digests, teachers.models, parts, device=world.device, say=say)

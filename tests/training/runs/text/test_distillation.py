@@ -389,12 +389,16 @@ def test_teachers_that_do_not_fit_are_refused(teacher: Path, tmp_path: Path) -> 
         ([tmp_path / "nowhere"], "no such model folder"),
         ([teacher, tmp_path / "reverse"], "reverse translates from de to en, but .*one from en to de"),
         ([teacher, tmp_path / "vocabulary"], "another vocabulary than"),
-        ([FIXTURES / "hf-multilingual"], "several target languages"),
+        ([FIXTURES / "hf-multilingual"], "the names do not say which languages these are"),
     ):
         with pytest.raises((ConfigError, ModelError), match=message):
             distilled(*models, output=tmp_path / "x")
     with pytest.raises(ConfigError, match="from fr to .*, but"):
         distilled(teacher, output=tmp_path / "x", source_language="fr")
+    with pytest.raises(ConfigError, match="from en to fr, but .* translates from eng to deu and eng to eng"):
+        distilled(
+            FIXTURES / "hf-multilingual", output=tmp_path / "x", source_language="en", target_language="fr"
+        )  # fmt: skip
     with pytest.raises(ConfigError, match="teachers and a model to tune"):
         distilled(teacher, output=tmp_path / "x", base=teacher, source_language="en")
     assert not (tmp_path / "x").exists()
@@ -421,3 +425,13 @@ def test_an_imported_teacher(tmp_path: Path) -> None:
     translator = Translator.load(tmp_path / "x")
     assert translator.tokenizer.start_id == translator.tokenizer.pad_id
     assert read_toml(tmp_path / "x/training.toml")["tokenizer"]["kind"] == "mapped"
+
+
+@pytest.mark.thorough
+def test_an_imported_teacher_of_several_languages_that_states_no_pairs(tmp_path: Path) -> None:
+    distilled(
+        FIXTURES / "hf-multilingual", output=tmp_path / "x", source_language="en", target_language="de",
+        options=[*WORDS, "teacher.outputs=none", "training.max_updates=2"],
+    )  # fmt: skip
+
+    assert Translator.load(tmp_path / "x").directions == (("eng", "deu"),)

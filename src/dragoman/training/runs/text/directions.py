@@ -6,16 +6,19 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, cycle, islice, zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.languages import canonical, same
+from dragoman.base.languages import canonical, closest, same
 from dragoman.text.blank import is_blank
 from dragoman.text.corpora.corpus import Corpus, chained
 from dragoman.text.corpora.languages import Direction, first_known, is_language
 from dragoman.text.corpora.reservoir import draw_sample
 from dragoman.text.detection import clearly_other
 from dragoman.training.runs.recipe import CorpusConfig, Recipe
+
+if TYPE_CHECKING:
+    from dragoman.training.runs.tuning.base import Base
 
 SEVERAL = "mul"  # ISO 639-2: instead of one language
 _EVENNESS = 5.0  # temperature of the languages in a vocabulary (NLLB team 2022, section 5.1.1)
@@ -31,7 +34,7 @@ def directions_of(one: CorpusConfig) -> list[Direction]:
 
 def directions_of_run(corpora: Iterable[CorpusConfig]) -> tuple[Direction, ...]:
     """All directions of a run of several, each once; nothing for a run of one."""
-    found = tuple(dict.fromkeys(direction for one in corpora for direction in directions_of(one)))
+    found = tuple(dict.fromkeys(chain.from_iterable(map(directions_of, corpora))))
     return found if len(found) > 1 else ()
 
 
@@ -98,6 +101,34 @@ def with_languages(recipe: Recipe, corpora: Mapping[str, Corpus], *, several: bo
         target_language=next(iter(targets)) if len(targets) == 1 else SEVERAL,
     )
     return replace(recipe, data=data, tokenizer=tokenizer)
+
+
+def written_as(recipe: Recipe, model: Base) -> Recipe:
+    """The recipe with its languages as the model writes them. Raises ConfigError for one without a mark."""
+    trained, tokenizer = model.config.directions, model.tokenizer
+    known = {one for pair in trained for one in pair} | set(tokenizer.languages)
+    targets = {target for _, target in trained}
+
+    def written(code: str | None) -> str | None:
+        return code and (closest(code, known) or code)
+
+    corpora = tuple(
+        replace(
+            one,
+            source_language=written(one.source_language),
+            target_language=written(one.target_language),
+        )
+        for one in recipe.data.corpora
+    )
+    for source, target in chain.from_iterable(map(directions_of, corpora)):
+        needed = [] if len(targets) == 1 and target in targets else [target]
+        needed += [source] if tokenizer.config.source_mark else []
+        if missing := [one for one in needed if one not in tokenizer.languages]:
+            raise ConfigError(
+                f"{model.name}: its vocabulary has no mark for {missing[0]}",
+                hint=f"add the language first: dragoman model extend {model.name} --language {missing[0]}",
+            )
+    return replace(recipe, data=replace(recipe.data, corpora=corpora))
 
 
 def validation_of(corpora: Iterable[CorpusConfig], opened: Mapping[str, Corpus]) -> dict[Direction, Corpus]:

@@ -12,12 +12,15 @@ from dragoman.text.corpora.corpus import Corpus, chained, open_sources
 from dragoman.text.corpora.languages import Languages, first_known
 from dragoman.text.corpora.lines import STDIN
 from dragoman.text.corpora.shards import OF_PAIRS, kind_of
-from dragoman.training.runs.recipe import Recipe, preset_for, resolve_options
+from dragoman.training.distillation.options import REFERENCE
+from dragoman.training.runs.recipe import CorpusConfig, Recipe, preset_for, resolve_options
 from dragoman.training.runs.text.directions import (
     SEVERAL,
+    directions_of,
     directions_of_run,
     validation_of,
     with_languages,
+    written_as,
 )
 from dragoman.training.runs.text.teachers import Teachers, open_teachers
 from dragoman.training.runs.text.texts import (
@@ -81,17 +84,22 @@ def open_texts(request: RunRequest, say: Say) -> Texts:
     if recipe.teacher.models:
         teachers = open_teachers(recipe.teacher, recipe.data, request.data_root)
         recipe = teachers.taught(recipe, own)
+    # The vocabulary of teachers of several languages marks them, so their student reads marks, too.
+    marked = (
+        teachers if teachers and recipe.teacher.needs_vocabulary and teachers.tokenizer.languages else None
+    )
     if corpora:
-        recipe = with_languages(recipe, corpora)
-        if directions_of_run(recipe.data.corpora):
+        recipe = with_languages(recipe, corpora, several=marked is not None)
+        if marked is not None:
+            recipe = written_as(recipe, marked.members[0])
+        if marked is not None or directions_of_run(recipe.data.corpora):
             return _of_several(request, recipe, training, corpora, teachers)
     wanted = first_known(wanted, _languages(recipe))
     source, target = wanted
     for text in corpora.values() or [training]:
         source, target = first_known((source, target), (text.source_language, text.target_language))
     if teachers is not None:
-        teachers.check_languages((source, target), training.name)
-        source, target = source or teachers.languages[0], target or teachers.languages[1]
+        source, target = teachers.languages_for((source, target), training.name)
     if not source or not target:
         raise ConfigError(
             f"{training.name}: the names do not say which languages these are",
@@ -107,6 +115,13 @@ def open_texts(request: RunRequest, say: Say) -> Texts:
         validation = chained([*validated.values()]) if validated else None
     else:
         validation = None if valid is None else open_data(valid, (source, target))
+    if marked is not None:
+        names = recipe.data.train or (REFERENCE,)
+        only = CorpusConfig(name=REFERENCE, train=names, source_language=source, target_language=target)
+        recipe = replace(recipe, data=replace(recipe.data, train=(), valid=(), corpora=(only,)))
+        corpora = {REFERENCE: training}
+        recipe = written_as(with_languages(recipe, corpora, several=True), marked.members[0])
+        ((source, target),) = directions_of(recipe.data.corpora[0])
     return Texts(
         recipe=replace(recipe, data=replace(recipe.data, source_language=source, target_language=target)),
         training=training,
@@ -181,7 +196,7 @@ def _of_several(
                     f"data.corpora: {one.name}: both = true, but teachers translate in one direction",
                     hint="name the text twice, the second time with its files the other way round",
                 )
-            teachers.check_languages((one.source_language, one.target_language), one.name)
+            teachers.languages_for((one.source_language, one.target_language), one.name)
     validated = open_named(recipe.data, request.data_root, (None, None), lambda one: one.valid)
     return Texts(
         recipe=recipe,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,14 @@ from dragoman.base.config import to_table
 from dragoman.base.errors import ConfigError
 from dragoman.base.languages import closest
 from dragoman.base.tables import listing
-from dragoman.text.corpora.languages import Languages
+from dragoman.text.corpora.languages import Languages, first_known
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.distillation.options import TeacherConfig
 from dragoman.training.runs.folder import RunFolder
 from dragoman.training.runs.recipe import DATA_VARIABLE, DataConfig, Recipe, recipe_of_run
-from dragoman.training.runs.tuning.base import open_model
+from dragoman.training.runs.tuning.base import Base, open_model
 from dragoman.translation.ensemble import same_tokens
-from dragoman.translation.folder.config import FolderConfig
+from dragoman.translation.lines import Directions
 
 if TYPE_CHECKING:
     from dragoman.models.seq2seq import AnySeq2Seq
@@ -27,22 +28,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Teacher:
-    """A model that teaches."""
-
-    name: str  # as the user wrote it
-    place: str  # what to load
-    digest: str  # of its weights
-    config: FolderConfig
-    tokenizer: Tokenizer
-
-
-@dataclass(frozen=True, kw_only=True)
 class Teachers:
     """The models that teach together. They have the same languages and the same tokenizer."""
 
     options: TeacherConfig
-    members: tuple[Teacher, ...]
+    members: tuple[Base, ...]  # each named by its place
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -71,31 +61,36 @@ class Teachers:
         """Load the models as one that translates with all of them."""
         from dragoman.translation.translator import Translator
 
-        members = [
-            Translator.load(one.place, dtype=self.options.dtype, download=True) for one in self.members
-        ]
+        members = [Translator.load(one.name, dtype=self.options.dtype, download=True) for one in self.members]
         return Translator.ensemble(members, average=self.options.average)
 
     def models(self) -> list[AnySeq2Seq]:
         """Load the models for PyTorch, in float32."""
         from dragoman.translation.translator import Translator
 
-        return [Translator.load(one.place, download=True).bundle.model for one in self.members]
+        return [Translator.load(one.name, download=True).bundle.model for one in self.members]
 
-    def check_languages(self, languages: Languages, text: str) -> None:
-        """Raise ConfigError unless the text is in their languages."""
+    def languages_for(self, languages: Languages, text: str) -> Languages:
+        """The languages of the text, also those that it does not say but only one of their pairs has.
+
+        Raises ConfigError for a text in other languages than theirs.
+        """
         config = self.members[0].config
-        pairs = config.directions or (self.languages,)
+        known = Directions(self.tokenizer, self.languages, config.directions)
+        pairs = config.directions or [*product(known.sources, known.targets or self.languages[1:])]
         fitting = [
-            all(one is None or closest(one, [has]) for one, has in zip(languages, pair, strict=True))
+            pair
             for pair in pairs
+            if all(one is None or closest(one, [has]) for one, has in zip(languages, pair, strict=True))
         ]
-        if not any(fitting):
+        if not fitting:
+            translates = listing([*map(" to ".join, pairs)], separator=" and ")
             raise ConfigError(
                 f"{text}: from {languages[0] or '?'} to {languages[1] or '?'}, but {self.members[0].name} "
-                f"translates from {' and '.join(map(' to '.join, pairs))}",
+                f"translates from {translates}",
                 hint="choose teachers of the languages of the text",
             )
+        return first_known(languages, fitting[0]) if len(fitting) == 1 else languages
 
     def check_same(self, folder: RunFolder) -> None:
         """Raise ConfigError if the run in the folder began with a teacher of other weights."""
@@ -145,21 +140,17 @@ def open_teachers(options: TeacherConfig, data: DataConfig, data_root: Path | No
     ModelError for a model that cannot be read, ConfigError for models that do not fit each other or
     `options.digests`.
     """
-    members: list[Teacher] = []
+    members: list[Base] = []
     for number, name in enumerate(options.models):
-        place = _place(name, data, data_root)
-        with open_model(place) as model:
-            teacher = Teacher(
-                name=name, place=place, digest=model.digest, config=model.config, tokenizer=model.tokenizer
-            )
-        if options.digests and teacher.digest != options.digests[number]:
-            raise ConfigError(
-                f"{name}: not the teacher of this recipe, whose weights have the digest "
-                f"{options.digests[number]}, but these have {teacher.digest}",
-                hint="restore that model, or remove teacher.digests from the recipe",
-            )
-        _check(teacher, members[0] if members else teacher)
-        members.append(teacher)
+        with open_model(_place(name, data, data_root)) as teacher:
+            if options.digests and teacher.digest != options.digests[number]:
+                raise ConfigError(
+                    f"{name}: not the teacher of this recipe, whose weights have the digest "
+                    f"{options.digests[number]}, but these have {teacher.digest}",
+                    hint="restore that model, or remove teacher.digests from the recipe",
+                )
+            _check(teacher, members[0] if members else teacher)
+            members.append(teacher)
     return Teachers(options=options, members=tuple(members))
 
 
@@ -170,13 +161,8 @@ def _place(name: str, data: DataConfig, data_root: Path | None) -> str:
     return next((str(place) for place in places if place.exists()), name)
 
 
-def _check(teacher: Teacher, first: Teacher) -> None:
+def _check(teacher: Base, first: Base) -> None:
     """Raise ConfigError for a teacher that does not fit the first."""
-    if len(teacher.tokenizer.languages) > 1 and not teacher.config.directions:
-        raise ConfigError(
-            f"{teacher.name}: has several target languages: {listing(teacher.tokenizer.languages)}",
-            hint="choose a teacher of one target language, or one that states its pairs",
-        )
     own, others = ((one.config.source_language, one.config.target_language) for one in (teacher, first))
     if own != others:
         raise ConfigError(

@@ -88,7 +88,7 @@ class TeachersOutputs:
 
     teachers: Teachers
     text: Corpus
-    direction: Direction | None = None  # of the text, if the teachers have several
+    direction: Direction | None = None  # of the text; left out, that of the teachers
     folder: Path
     longest: int
     referenced: bool = True
@@ -205,7 +205,8 @@ class TeachersOutputs:
     @property
     def _languages(self) -> Direction | None:
         """The languages to translate in, for teachers of several."""
-        return self.direction if self.teachers.members[0].config.directions else None
+        first = self.teachers.members[0]
+        return self.direction if first.config.directions or first.tokenizer.languages else None
 
     def _loaded(self, done: int) -> tuple[Translator, Meter]:
         """The teachers, which are loaded when the first part is translated, and the progress from there."""

@@ -5,17 +5,20 @@ Each text has its direction. Old pairs are named beside the new ones, so that th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from dragoman.base.config import from_table
 from dragoman.base.errors import ConfigError
-from dragoman.base.languages import closest
 from dragoman.base.tables import count
 from dragoman.text.corpora.corpus import Corpus, chained
 from dragoman.text.corpora.languages import first_known
 from dragoman.training.runs.recipe import CorpusConfig, DataConfig, Recipe
-from dragoman.training.runs.text.directions import directions_of, validation_of, with_languages
+from dragoman.training.runs.text.directions import (
+    directions_of,
+    validation_of,
+    with_languages,
+    written_as,
+)
 from dragoman.training.runs.text.texts import RunRequest, Say, Texts, open_data, open_named, validating
 from dragoman.training.runs.tuning.base import Base
 from dragoman.training.runs.tuning.held_out import (
@@ -82,7 +85,7 @@ def open_tuned_directions(request: RunRequest, base: Base, say: Say) -> Texts:
     recipe = tuned_recipe(base, own, pairs=pairs, letters=letters)
     recipe = replace(recipe, data=replace(recipe.data, train=(), valid=(), corpora=data.corpora))
     recipe = with_languages(recipe, corpora, several=True)
-    recipe = replace(recipe, data=replace(recipe.data, corpora=_as_base(recipe.data.corpora, base)))
+    recipe = written_as(recipe, base)
     directions = dict.fromkeys(each for one in recipe.data.corpora for each in directions_of(one))
     if recipe.tuning.interpolate == "auto" and not directions.keys() <= set(base.config.directions):
         # The mean with a base that does not know a language would forget it.
@@ -106,32 +109,3 @@ def _held_out(text: Corpus, seed: int, say: Say) -> tuple[Corpus, Corpus]:
     held = kept_pairs(f"held out of {text.name}", [*sample])
     held.source_language, held.target_language = text.source_language, text.target_language
     return apart, held
-
-
-def _as_base(corpora: tuple[CorpusConfig, ...], base: Base) -> tuple[CorpusConfig, ...]:
-    """The texts with their languages as the base writes them. Raises ConfigError for one that it lacks."""
-    trained, marks = base.config.directions, base.tokenizer.languages
-    known = {one for pair in trained for one in pair} | set(marks)
-    codes: Mapping[str, str] = {
-        code: closest(code, known) or code
-        for one in corpora
-        for code in (one.source_language or "", one.target_language or "")
-    }
-    renamed = tuple(
-        replace(
-            one,
-            source_language=codes[one.source_language or ""],
-            target_language=codes[one.target_language or ""],
-        )
-        for one in corpora
-    )
-    config, targets = base.tokenizer.config, {target for _, target in trained}
-    for source, target in (direction for one in renamed for direction in directions_of(one)):
-        needed = [] if len(targets) == 1 and target in targets else [target]
-        needed += [source] if config.source_mark else []
-        if missing := [one for one in needed if one not in marks]:
-            raise ConfigError(
-                f"{base.name}: its vocabulary has no mark for {missing[0]}",
-                hint=f"add the language first: dragoman model extend {base.name} --language {missing[0]}",
-            )
-    return renamed
