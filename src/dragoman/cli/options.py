@@ -406,7 +406,11 @@ Seeds = Annotated[
 ]
 Data = Annotated[
     Path | None,
-    Flag("Where the recipe's text is. [default: $DRAGOMAN_DATA]", flag="--data", metavar="FOLDER"),
+    Flag(
+        "Folder of the text that a recipe or pipeline names. [default: $DRAGOMAN_DATA]",
+        flag="--data",
+        metavar="FOLDER",
+    ),
 ]
 NoVerify = Annotated[bool, Flag("Do not compare the model with the other program.", flag="--no-verify")]
 VerifyOn = Annotated[

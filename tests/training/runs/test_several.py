@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -434,6 +436,11 @@ def test_commands_take_the_languages_of_the_translation(
         assert dragoman_(*words, "--from", "en", "--to", to).code == 0
     text = [str(data / f"valid.{code}") for code in ("de", "en")]
     assert dragoman_("align", str(many), *text).code == 0
+    page = tmp_path / "page.html"
+    assert dragoman_("evaluate", str(many), *text, "--page", str(page)).code == 0
+    inspecting = re.search(r"dragoman (inspect [^\"]+)", page.read_text(encoding="utf-8"))
+    assert inspecting is not None
+    assert dragoman_(*shlex.split(inspecting[1]), "Ein Hund.").code == 0
     _, _, decoding = model_and_pairs(many, text, Decoding(), None)  # as align and risk do
     assert (decoding.source, decoding.to) == ("de", "en")
 

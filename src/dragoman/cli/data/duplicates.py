@@ -31,7 +31,7 @@ def dedupe(
         Literal["exact", "normalised", "near"],
         Flag("exact: equal. normalised: equal but for case and punctuation. near: alike."),
     ] = "normalised",
-    side: Annotated[Literal["both", "source", "target", "either"], Flag("What is so.")] = "both",
+    side: Annotated[Literal["both", "source", "target", "either"], Flag("Which sides to compare.")] = "both",
     similarity: Similarity = 0.8,
     report: Report = None,
     as_json: Json = False,

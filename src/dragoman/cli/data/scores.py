@@ -86,7 +86,7 @@ class Scoring:
             )
         if self.keep is None and self.least is None:
             raise ConfigError(
-                "which pairs to keep?", hint="use --keep 0.8 for the best 80 %, or --least SCORE"
+                "which pairs to keep?", hint="use --keep 0.8 for the best 80%, or --least SCORE"
             )
         check_reverse_folder(self.reverse)
 

@@ -119,7 +119,7 @@ def evaluate(
         ),
     ] = None,
     documents: Annotated[
-        Path | None, Flag("With --contrast: the folder of the documents of ContraPro, for context.")
+        Path | None, Flag("With --contrast: the documents of ContraPro, for context.", metavar="FOLDER")
     ] = None,
     page: Page = None,
     comet: Comet = None,
@@ -284,7 +284,7 @@ def evaluate(
     metric = scoring.add_comet(results, tested, systems, comet, comet_python, bootstrap)
     if page is not None:
         languages = translator.pair(decoding)
-        way = ["--source", languages[0], "--to", languages[1]] if about.directions else []
+        way = ["--from", languages[0], "--to", languages[1]] if about.directions else []
         inspected = {one: [one] for one in other_models}
         if len(models) == 1:  # an ensemble cannot be inspected
             own = [str(model), *(["--adapter", str(adapter)] if adapter else [])]

@@ -36,7 +36,9 @@ def score(
     ],
     against: Annotated[
         list[Path] | None,
-        Flag("Compare with these translations, and test significance. The first of several is the baseline."),
+        Flag(
+            "Compare with these, and test significance. The first of several is the baseline.", metavar="FILE"
+        ),
     ] = None,
     source: Annotated[Path | None, Flag("The source text, for --page and --comet.")] = None,
     page: Page = None,

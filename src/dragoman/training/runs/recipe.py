@@ -46,8 +46,8 @@ class CorpusConfig(Options, section="data.corpora"):
     tagged: Annotated[
         bool,
         Option(
-            "Put a mark before each of its sources, for text whose sources a model made (Caswell et al. "
-            "2019). No text contains the mark, and translating never uses it."
+            "Put a tag before each of its sources, for text whose sources a model made (Caswell et al. "
+            "2019). No text contains the tag, and translating never uses it."
         ),
     ] = False
     source_language: Annotated[

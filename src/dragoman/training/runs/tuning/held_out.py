@@ -69,7 +69,7 @@ def alone(number: int, pair: Pair) -> Line:
 
 
 def pairs_to_hold_out(pairs: int) -> int:
-    """Return how many of `pairs` to hold out: 5 %, from 50 to 500; 0 if that were over a quarter."""
+    """Return how many of `pairs` to hold out: 5%, from 50 to 500; 0 if that were over a quarter."""
     wanted = min(max(round(_SHARE * pairs), FEWEST), MOST)
     return wanted if wanted <= _LARGEST_SHARE * pairs else 0
 

@@ -19,7 +19,7 @@ class TuningConfig(Options, section="tuning"):
     held_out: Annotated[
         int | None,
         Option(
-            "Pairs of the memory to hold out if there is no --valid. By default 5 %, but at least 50 and at "
+            "Pairs of the memory to hold out if there is no --valid. By default 5%, but at least 50 and at "
             "most 500, and none if that is over a quarter of the memory.",
             at_least=0,
         ),
