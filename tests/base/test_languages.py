@@ -117,6 +117,10 @@ def test_related(one: str, other: str, expected: bool) -> None:
         ("German", ["en", "de-AT"], "de-AT"),
         ("en", ["und", "fr"], None),
         ("en", [], None),
+        ("no", ["nno_Latn", "nob_Latn"], "nob_Latn"),  # as NLLB has them
+        ("nn", ["nob_Latn", "nno_Latn"], "nno_Latn"),
+        ("ps", ["pes_Arab", "pbt_Arab"], "pbt_Arab"),
+        ("nso", ["sr", "ns"], "ns"),  # as M2M-100 writes it
     ],
 )
 def test_closest(wanted: str, tags: list[str], expected: str | None) -> None:

@@ -30,21 +30,21 @@ mh/mah Marshallese; mi/mri/mao Maori; min Minangkabau; mk/mkd/mac Macedonian; ml
 Mongolian; mos Mossi; mr/mar Marathi; mrj Western Mari; ms/msa/may/zsm Malay; mt/mlt Maltese; mwr/dhd Marwari;
 my/mya/bur Burmese; na/nau Nauruan; nan Min Nan Chinese; nap Neapolitan; nb/nob Norwegian Bokmål; nd/nde North
 Ndebele; nds Low German; ne/nep/npi Nepali; ng/ndo Ndonga; nl/nld/dut Dutch; nn/nno Norwegian Nynorsk; no/nor
-Norwegian; nod Northern Thai; nr/nbl South Ndebele; nso Northern Sotho; nv/nav Navajo; ny/nya Chichewa; oc/oci
-Occitan; oj/oji/ojg Ojibwe; om/orm/gaz Oromo; or/ori/ory Odia; os/oss Ossetian; pa/pan Punjabi; pcm Nigerian
-Pidgin; pi/pli Pali; pl/pol Polish; ps/pus/pbu Pashto; pt/por Portuguese; qu/que/quz Quechua; rkt Rangpuri;
-rm/roh Romansh; rn/run Kirundi; ro/ron/rum/mo/mol Romanian; ru/rus Russian; rue Rusyn; rw/kin Kinyarwanda;
-sa/san Sanskrit; sah Yakut; sat Santali; sc/srd Sardinian; scn Sicilian; sco Scots; sd/snd Sindhi; se/sme
-Northern Sami; sg/sag Sango; sh/hbs Serbo-Croatian; shi Tachelhit; si/sin Sinhala; sk/slk/slo Slovak; skr
-Saraiki; sl/slv Slovenian; sm/smo Samoan; sma Southern Sami; smn Inari Sami; sn/sna Shona; so/som Somali; sou
-Southern Thai; sq/sqi/alb/als Albanian; sr/srp/scc Serbian; ss/ssw Swati; st/sot Southern Sotho; su/sun
-Sundanese; suk Sukuma; sv/swe Swedish; sw/swa/swh Swahili; swc Congo Swahili; syl Sylheti; szl Silesian;
-ta/tam Tamil; te/tel Telugu; tg/tgk Tajik; th/tha Thai; ti/tir Tigrinya; tk/tuk Turkmen; tl/tgl/fil Tagalog;
-tn/tsn Tswana; to/ton Tongan; tpi Tok Pisin; tr/tur Turkish; ts/tso Tsonga; tt/tat Tatar; tts Northeastern
-Thai; tw/twi Twi; ty/tah Tahitian; udm Udmurt; ug/uig Uyghur; uk/ukr Ukrainian; umb Umbundu; ur/urd Urdu;
-uz/uzb/uzn Uzbek; ve/ven Venda; vi/vie Vietnamese; vls West Flemish; vmf Main-Franconian; vo/vol Volapük;
-wa/wln Walloon; wo/wol Wolof; wtm Mewati; wuu Wu Chinese; xh/xho Xhosa; yi/yid/ydd/ji Yiddish; yo/yor Yoruba;
-yue Cantonese; za/zha/zyb Zhuang; zgh Standard Moroccan Tamazight; zh/zho/chi/cmn Chinese; zu/zul Zulu
+Norwegian; nod Northern Thai; nr/nbl South Ndebele; nso/ns Northern Sotho; nv/nav Navajo; ny/nya Chichewa;
+oc/oci Occitan; oj/oji/ojg Ojibwe; om/orm/gaz Oromo; or/ori/ory Odia; os/oss Ossetian; pa/pan Punjabi; pcm
+Nigerian Pidgin; pi/pli Pali; pl/pol Polish; ps/pus/pbu/pbt Pashto; pt/por Portuguese; qu/que/quz/quy Quechua;
+rkt Rangpuri; rm/roh Romansh; rn/run Kirundi; ro/ron/rum/mo/mol Romanian; ru/rus Russian; rue Rusyn; rw/kin
+Kinyarwanda; sa/san Sanskrit; sah Yakut; sat Santali; sc/srd Sardinian; scn Sicilian; sco Scots; sd/snd
+Sindhi; se/sme Northern Sami; sg/sag Sango; sh/hbs Serbo-Croatian; shi Tachelhit; si/sin Sinhala; sk/slk/slo
+Slovak; skr Saraiki; sl/slv Slovenian; sm/smo Samoan; sma Southern Sami; smn Inari Sami; sn/sna Shona; so/som
+Somali; sou Southern Thai; sq/sqi/alb/als Albanian; sr/srp/scc Serbian; ss/ssw Swati; st/sot Southern Sotho;
+su/sun Sundanese; suk Sukuma; sv/swe Swedish; sw/swa/swh Swahili; swc Congo Swahili; syl Sylheti; szl
+Silesian; ta/tam Tamil; te/tel Telugu; tg/tgk Tajik; th/tha Thai; ti/tir Tigrinya; tk/tuk Turkmen; tl/tgl/fil
+Tagalog; tn/tsn Tswana; to/ton Tongan; tpi Tok Pisin; tr/tur Turkish; ts/tso Tsonga; tt/tat Tatar; tts
+Northeastern Thai; tw/twi Twi; ty/tah Tahitian; udm Udmurt; ug/uig Uyghur; uk/ukr Ukrainian; umb Umbundu;
+ur/urd Urdu; uz/uzb/uzn Uzbek; ve/ven Venda; vi/vie Vietnamese; vls West Flemish; vmf Main-Franconian; vo/vol
+Volapük; wa/wln Walloon; wo/wol Wolof; wtm Mewati; wuu Wu Chinese; xh/xho Xhosa; yi/yid/ydd/ji Yiddish; yo/yor
+Yoruba; yue Cantonese; za/zha/zyb Zhuang; zgh Standard Moroccan Tamazight; zh/zho/chi/cmn Chinese; zu/zul Zulu
 """
 # Groups of languages (ISO 639-5), and codes that stand for no language or for several.
 GROUPS = """

@@ -21,6 +21,7 @@ _SCRIPTS_OF_CHINESE = {"CN": "Hans", "SG": "Hans", "TW": "Hant", "HK": "Hant", "
 _MODIFIERS = {"latin": "Latn", "cyrillic": "Cyrl"}  # of POSIX: sr_RS@latin
 _GROUPS = frozenset(GROUPS.split())
 _FORMS = {"nb": "no", "nn": "no"}  # the forms of a language that have codes of their own
+_MAIN_FORM = {"no": "nb"}
 _PARTS = {
     "Hans": "simplified",
     "Hant": "traditional",
@@ -169,4 +170,5 @@ def _details(tag: str) -> tuple[str, str, str]:
     language, script, region = _parsed(tag)
     if language == "zh":
         script = script or _SCRIPTS_OF_CHINESE.get(region, "")
-    return language if language in _FORMS else "", script, region
+    form = _MAIN_FORM.get(language, language)
+    return form if form in _FORMS else "", script, region

@@ -58,8 +58,7 @@ class BulkJob:
         if self.terms is not None:
             from dragoman.translation.terms.terms import TermList
 
-            target = self.decoding.to or translator.target_language
-            terms = TermList.read(Path(self.terms), translator.source_language, target)
+            terms = TermList.read(Path(self.terms), *translator.pair(self.decoding))
             translator = translator.using(terms=terms, terms_mode=self.terms_mode)
         if self.reverse is not None:
             translator = translator.using(reverse=Translator.load(Path(self.reverse)))

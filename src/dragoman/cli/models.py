@@ -197,7 +197,7 @@ def model_and_pairs(
 def in_languages_of(corpus: Corpus, decoding: Decoding, model: Translator | FolderConfig) -> Decoding:
     """The options with the languages that the names of text say, if the model has several pairs."""
     source, to = decoding.source or corpus.source_language, decoding.to or corpus.target_language
-    return replace(decoding, source=source, to=to) if model.directions else decoding
+    return replace(decoding, source=source, to=to) if model.several else decoding
 
 
 def languages_for(model: Translator | FolderConfig, decoding: Decoding) -> tuple[str | None, str | None]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from dragoman.base.errors import ConfigError
 from dragoman.text.corpora.filter import FilterConfig, reason_to_leave_out
 from dragoman.translation.search.mbr import sentence_chrf
 
@@ -46,15 +47,25 @@ def cross_entropy(token_logp: Sequence[float]) -> float:
 class PairScorer:
     """Scores pairs by a model and, for "dual", one of the reverse direction.
 
-    Pairs that `keep` leaves out have no score: their lengths are in tokens of `forward`. `to` is
-    the target language, if `forward` has several.
+    Pairs that `keep` leaves out have no score: their lengths are in tokens of `forward`. `source` and `to`
+    are the languages of the pairs, for models of several.
     """
 
     forward: Translator
     reverse: Translator | None = None  # with it dual, otherwise round trip
     keep: FilterConfig = FilterConfig()
+    source: str | None = None
     to: str | None = None
     batch_tokens: int = 2048
+
+    def between(self, source: str | None, to: str | None) -> PairScorer:
+        """The same for pairs in these languages. Raises ConfigError if one is needed and not known."""
+        if not (source and to) and any(one and one.several for one in (self.forward, self.reverse)):
+            raise ConfigError(
+                "the names do not say which languages these are, and the model has several",
+                hint="pass --source-language and --target-language, or name the files train.en train.de",
+            )
+        return replace(self, source=source, to=to)
 
     def scores(self, pairs: Sequence[Pair]) -> list[PairScore]:
         """Return the score of each pair.
@@ -78,8 +89,9 @@ class PairScorer:
 
     def _dual(self, pairs: Sequence[Pair], reverse: Translator) -> list[PairScore]:
         sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
-        there = self.forward.score(sources, targets, to=self.to, batch_tokens=self.batch_tokens)
-        back = reverse.score(targets, sources, batch_tokens=self.batch_tokens)
+        most = self.batch_tokens
+        there = self.forward.score(sources, targets, source=self.source, to=self.to, batch_tokens=most)
+        back = reverse.score(targets, sources, source=self.to, to=self.source, batch_tokens=most)
         both = [
             (cross_entropy(one.token_logp), cross_entropy(other.token_logp))
             for one, other in zip(there, back, strict=True)
@@ -89,7 +101,7 @@ class PairScorer:
     def _round_trip(self, pairs: Sequence[Pair]) -> list[PairScore]:
         sources = [source for source, _ in pairs]
         found = self.forward.translate(
-            sources, to=self.to, beam=1, split=False, batch_tokens=self.batch_tokens
+            sources, source=self.source, to=self.to, beam=1, split=False, batch_tokens=self.batch_tokens
         )
         return [
             PairScore(sentence_chrf(one.text, target)) for one, (_, target) in zip(found, pairs, strict=True)

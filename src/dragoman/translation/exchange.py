@@ -86,12 +86,14 @@ class Exchange:
         """Yield the request for each line, and the function that makes its translation of the answer."""
         tokenizer, decoding = self.maker.tokenizer, self.maker.decoding
         stripped = [item.line.strip() for item in items]
-        both = [self.maker.addressed(line) for line in stripped]
+        both = [
+            self.maker.addressed(line, item.languages) for line, item in zip(stripped, items, strict=True)
+        ]
         reads = [one.text for one in both]
         guidances = self._guidances(stripped, [item.prefix for item in items])
         encoded: list[Tokens] = [*tokenizer.encode_source(reads)]
         rows = zip(items, both, guidances, encoded, strict=True)
-        for (line, prefix, context), (read, start), guidance, tokens in rows:
+        for (line, prefix, context, _), (read, start), guidance, tokens in rows:
             guidance = beside_line(guidance, context, decoding.formality) if tokens else None
             if guidance is not None and guidance.known is not None:
                 nothing = Request(source=(), how=self.how, max_tokens=1)

@@ -27,11 +27,12 @@ Whole = TypeVar("Whole")
 
 
 class LineItem(NamedTuple):
-    """A line, how its translation begins, and what stands before it."""
+    """A line, how its translation begins, what stands before it, and its languages if they are known."""
 
     line: str
     prefix: str = ""
     context: Context | None = None
+    languages: tuple[str | None, str | None] | None = None
 
 
 def check_lines(lines: object) -> None:
@@ -143,6 +144,11 @@ class Directions:
     def _marked(self) -> bool:
         return bool(self.tokenizer.languages)
 
+    @property
+    def several(self) -> bool:
+        """Whether the model has several pairs of languages, or one of a vocabulary that marks others."""
+        return bool(self.trained or self._marked)
+
     @cached_property
     def sources(self) -> tuple[str, ...]:
         """The languages that it translates from."""
@@ -207,17 +213,28 @@ class Directions:
     def addressed(self, line: str, source: str | None, to: str | None) -> Addressed:
         """What the model reads for a line without spaces around it, in languages as `chosen` returns them.
 
-        The source language is detected where the model reads it, or needs it to know the target language.
-        An empty line stays empty. Raises ConfigError if detecting is not possible.
+        An empty line stays empty. Raises ConfigError if detecting a language is not possible.
         """
         if not line or not self._marked:
             return Addressed(line)
-        if source is None and len(self.sources) > 1:
+        before, start = self.marks(*self.detected(line, source, to))
+        return Addressed(before + line, start)
+
+    def detected(self, line: str, source: str | None, to: str | None) -> tuple[str | None, str | None]:
+        """The languages of a line.
+
+        The source language is detected where the model reads it, or needs it to know the target language.
+        """
+        if self._marked and source is None and len(self.sources) > 1:
             reads = self.tokenizer.config.source_mark
             if reads or (to is None and any(map(self._only_target, self.sources))):
                 source = likeliest(line, [one for one in self.sources if one != to])
                 to = to or self._only_target(source)
-        return Addressed(self.tokenizer.address(source, to) + line, self.tokenizer.target_start(to))
+        return source, to
+
+    def marks(self, source: str | None, to: str | None) -> Addressed:
+        """What stands before a source and before its translation, in languages as `chosen` returns them."""
+        return Addressed(self.tokenizer.address(source, to), self.tokenizer.target_start(to))
 
     def warning(self, items: Iterable[LineItem | None], to: str | None) -> Iterator[LineItem | None]:
         """Yield the items. Log a warning if neither `to` nor a line names one of several target languages."""

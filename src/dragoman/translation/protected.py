@@ -59,6 +59,7 @@ class Sentence:
     flags: tuple[str, ...] = ()  # how its placeholders are written: "c-format"
     strict: bool = False  # whether its text has placeholders, so that a lone % or brace may break it
     context: Context | None = None  # what stands before it
+    languages: tuple[str | None, str | None] | None = None  # those of its line; None: as the options say
 
     @property
     def names(self) -> list[str]:
@@ -145,7 +146,7 @@ class Sentences:
         """Translate the text between the placeholders part by part."""
         cut = [_parts(one) if one.kept else [] for one in sentences]
         asked = [
-            Sentence(body, flags=one.flags, strict=True, context=one.context)
+            Sentence(body, flags=one.flags, strict=True, context=one.context, languages=one.languages)
             for one, parts in zip(sentences, cut, strict=True)
             for number, part in enumerate(parts)
             if has_language(body := _body(part, number))
@@ -162,9 +163,12 @@ class Sentences:
         """Translate, with word alignment where it is needed: `remembered` as they are, else in lower case."""
         translator = self._translator if remembered else self._after_memory
         found: dict[int, Translation] = {}
-        for aligned in (False, True):
-            numbers = [n for n, one in enumerate(sentences) if (one.aligned or bool(one.kept)) == aligned]
-            how = replace(decoding or self._decoding, alignment=aligned and self._aligns)
+        decoding = decoding or self._decoding
+        given = decoding.source, decoding.to
+        ways = [(one.aligned or bool(one.kept), one.languages or given) for one in sentences]
+        for aligned, (source, to) in dict.fromkeys(ways):
+            numbers = [n for n, way in enumerate(ways) if way == (aligned, (source, to))]
+            how = replace(decoding, alignment=aligned and self._aligns, source=source, to=to)
             lines = [sentences[n].text if remembered else _calm(sentences[n]) for n in numbers]
             contexts = [sentences[n].context for n in numbers]
             done = translator.translate(lines, how, context=contexts if any(contexts) else None)

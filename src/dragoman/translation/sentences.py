@@ -59,6 +59,9 @@ class LineCutter:
         whole = not split and (prefixed or not (protecting and (kept or not has_language(line))))
         if whole or is_blank(line) or self._remembers(line):
             return [item], _only
+        # Of the whole line: a sentence alone may be too short to say its language.
+        decoding = self.maker.decoding
+        languages_of_line = self.maker.directions.detected(line, decoding.source, decoding.to)
         how: Splitting = "split" if split else "one"
         longest = LONGEST if split else None
         parts = segment_text(
@@ -85,8 +88,9 @@ class LineCutter:
             if own:
                 from dragoman.translation.protected import Sentence
 
-                self._waiting.append(Sentence(piece.body, own, context=context))
-            items.append(_NOTHING if own else LineItem(text, "" if items else prefix, context))
+                self._waiting.append(Sentence(piece.body, own, context=context, languages=languages_of_line))
+            begin = "" if items else prefix
+            items.append(_NOTHING if own else LineItem(text, begin, context, languages_of_line))
             ways.append("protected" if own else "")
         return items or [_NOTHING], partial(self._joined, item.line, parts, ways)
 

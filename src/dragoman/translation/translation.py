@@ -97,10 +97,10 @@ class TranslationMaker:
         source, target = self.directions.stated
         return self.decoding.source or source, self.decoding.to or target
 
-    def addressed(self, line: str) -> Addressed:
+    def addressed(self, line: str, languages: tuple[str | None, str | None] | None = None) -> Addressed:
         """What the model reads for a line without spaces around it."""
-        line = "" if is_blank(line) else line
-        return self.directions.addressed(line, self.decoding.source, self.decoding.to)
+        source, to = languages or (self.decoding.source, self.decoding.to)
+        return self.directions.addressed("" if is_blank(line) else line, source, to)
 
     @property
     def attention(self) -> AttentionOf | None:

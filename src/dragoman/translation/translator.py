@@ -278,6 +278,11 @@ class Translator:
         vars(self).update(vars(self.using(adapter=state["adapter"])) | state)
 
     @property
+    def several(self) -> bool:
+        """Whether its texts have to say their languages, because it has several."""
+        return self._directions.several
+
+    @property
     def directions(self) -> tuple[tuple[str, str], ...]:
         """The pairs (source, target) that a model of several languages was trained on; else empty."""
         return self._directions.trained
@@ -729,8 +734,14 @@ class Translator:
         maker = self._maker(decoding)
         own = self.aligning if maker.attention is None else Aligning(maker.attention)
         back = None if self.reverse is None else self.reverse.score
-        if self.reverse is not None and self.reverse.directions:  # a model of one pair needs no languages
-            back = partial(self.reverse.score, source=to, to=source)
+        if self.reverse is not None and self.reverse.several:  # a model of one pair needs no languages
+            languages = self.pair(decoding)
+            if "mul" in languages:
+                raise ConfigError(
+                    "the languages are open, and the reverse model has several",
+                    hint="name both, --from and --to",
+                )
+            back = partial(self.reverse.score, source=languages[1], to=languages[0])
         return Exchange(
             maker=maker,
             how=decoding.how(self.generation),

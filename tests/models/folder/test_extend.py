@@ -172,6 +172,9 @@ def test_an_imported_model(tmp_path: Path) -> None:
 
     assert added.endswith(" pieces and marks of bul")
     assert new.directions == (("en", "deu"), ("en", "fra"))
+    with pytest.raises(ConfigError, match="--language de: the model has it already") as error:
+        extend_folder(folder, NEW, ["de"], tmp_path / "double", pieces=60)
+    assert "deu" in (error.value.hint or "")
     line = ">>fra<< The small window looks over the garden."
     (source,) = old.tokenizer.encode_source([line])
     assert new.tokenizer.encode_source([line]) == [source]

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,11 @@ from tests.training.runs.test_run import Notes
 
 from dragoman import Translator, train
 from dragoman.base.config import from_table, read_toml
-from dragoman.base.errors import ConfigError, ModelError
+from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.cli.models import model_and_pairs
+from dragoman.evaluation.risk import calibrate as risk_of_folder
+from dragoman.models.folder.average import average_folders
+from dragoman.models.folder.bundle import load, save
 from dragoman.models.folder.check import check_adapter_folder
 from dragoman.models.folder.extend import extend_folder
 from dragoman.models.folder.merge import merge_adapter
@@ -29,13 +33,11 @@ from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.data.batches import collate
 from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.distillation.distributions import lessons_of
-from dragoman.training.processes.distributed import World
-from dragoman.training.runs.folder import RunFolder
-from dragoman.training.runs.prepare import prepare
 from dragoman.training.runs.recipe import Recipe
 from dragoman.training.runs.text.opening import open_texts
 from dragoman.training.runs.text.texts import RunRequest
 from dragoman.training.runs.tuning.base import open_model
+from dragoman.translation import lines
 from dragoman.translation.folder.config import read_config
 from dragoman.translation.folder.summary import adapter_summary_of
 from dragoman.translation.search.options import Decoding
@@ -355,52 +357,188 @@ def test_a_student_of_a_model_of_several(many: Path, data: Path, tmp_path: Path)
         run(data, tmp_path / "x", teachers=[many])
 
 
+def check_read_as_trained(folder: Path, *languages: str) -> None:
+    """The loss that training recorded is that of the translator: both have the same marks."""
+    row = rows(folder, "valid")[-1]
+    loss = row.get("directions", {}).get("-".join(languages), row)["loss"]
+    pairs = VALID if languages[0] in ("en", "eng") else [(target, source) for source, target in VALID]
+    scored = Translator.load(folder).score(pairs, source=languages[0], to=languages[1])
+    logp = [one for each in scored for one in each.token_logp]
+    assert -sum(logp) / len(logp) == pytest.approx(loss, rel=1e-5)
+
+
 @pytest.mark.thorough
-def test_a_student_of_one_pair_reads_the_marks_of_its_teacher(
+def test_a_student_of_one_pair_of_a_model_of_several(
     many: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The lessons are what the teacher says after its marks, and the student needs no --to."""
+    """The teacher reads its marks; the student has one target language, and reads none."""
     student, overrides = tmp_path / "student", [*TINY, *WORDS, "model.d_model=12"]
     train(
         PAIRS, valid=VALID, output=student, preset="tiny", teachers=[many],
         source_language="eng", target_language="deu", overrides=overrides,
     )  # fmt: skip
 
-    assert read_config(student).directions == (("en", "de"),)
+    assert read_config(student).directions == (("eng", "deu"),)
     assert "choose one" not in caplog.text
-    translator = Translator.load(student)
-    assert translator("The dog sleeps.") == translator("The dog sleeps.", source="en", to="de")
-    teacher = Translator.load(many).bundle.model
-    tokenizer = Tokenizer.load(student)
+    assert Translator.load(student).addressed("A dog.", None, None).text == "A dog."
+    check_read_as_trained(student, "eng", "deu")
+    teacher, tokenizer = Translator.load(many).bundle.model, Tokenizer.load(student)
     (mark,) = tokenizer.encode_source([">>de<<"])
     recipe = from_table(Recipe, read_toml(student / "training.toml"))
-    path = student / "checkpoints" / "corpus" / "train.reference"
-    corpus = TokenisedCorpus(path, tokenizer)
-    lessons = lessons_of(
-        recipe.teacher, tokenizer, corpus.target, student / "checkpoints" / "lessons" / "train.reference"
-    )
+    corpus = TokenisedCorpus(student / "checkpoints/corpus/train.reference", tokenizer)
+    folder = student / "checkpoints/lessons/train.reference"
+    lessons = lessons_of(recipe.teacher, tokenizer, corpus.target, folder)
     assert lessons is not None
     for row in (0, len(corpus) - 1):
         source, target = corpus.source[row].tolist(), corpus.target[row].tolist()
         batch = collate([[*mark, *source]], [target], pad_id=0, start_id=1, end_id=2)
         with torch.inference_mode():
             memory = teacher.encode(batch.source_BS, batch.source_len_B)
-            p_TV = teacher.decode(batch.target_BT, memory)[0].softmax(-1)
-        p_TK, ids_TK = p_TV.topk(8)
+            p_TK, ids_TK = teacher.decode(batch.target_BT, memory)[0].softmax(-1).topk(8)
         assert (lessons[row]["id"] == ids_TK.numpy()).mean() > 0.99
         assert lessons[row]["p"] == pytest.approx(p_TK.numpy(), abs=1e-3)
 
 
 @pytest.mark.thorough
-def test_tuning_on_one_pair_reads_its_mark(many: Path, data: Path, tmp_path: Path) -> None:
-    """Without it, the model would unlearn what the mark says."""
-    overrides = ["training.max_updates=1", "training.validate_every=1"]
-    with open_model(many) as base, RunFolder(tmp_path / "run") as folder:
-        request = RunRequest(data=PAIRS, base=base, overrides=overrides, languages=("en", "de"))
-        prepared = prepare(request, folder, World(0, 1), print)
-    (mark,) = prepared.tokenizer.encode_source([">>de<<"])
-    source, _ = prepared.training.epoch(0, seed=1)
-    assert {tuple(source[row][: len(mark)]) for row in range(len(source))} == {tuple(mark)}
+def test_marks_are_trained_as_they_are_read(many: Path, tmp_path: Path) -> None:
+    """Also in tuning on one pair: without its mark, the model would unlearn what the mark says."""
+    check_read_as_trained(many, "de", "en")
+    overrides = ["training.max_updates=1", "training.validate_every=1", "tuning.interpolate=1"]
+    pair: dict[str, Any] = {"source_language": "en", "target_language": "de", "valid": VALID}
+    train(PAIRS, base=many, output=tmp_path / "tuned", overrides=overrides, **pair)
+    config = read_config(tmp_path / "tuned")
+    assert (config.source_language, config.target_language) == ("mul", "mul")
+    assert config.directions == read_config(many).directions
+    check_read_as_trained(tmp_path / "tuned", "en", "de")
+
+    train(PAIRS, output=tmp_path / "old", preset="tiny", overrides=TINY, **pair)
+    extend_folder(tmp_path / "old", [], ["cs"], tmp_path / "extended", pieces=0)
+    train(PAIRS, base=tmp_path / "extended", output=tmp_path / "same", overrides=overrides, **pair)
+    assert Translator.load(tmp_path / "same").addressed("A dog.", "en", "de").text == "A dog."
+    check_read_as_trained(tmp_path / "same", "en", "de")
+
+
+@pytest.fixture(scope="module")
+def unstated(many: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of several that states no pairs, as imported ones are."""
+    folder = tmp_path_factory.mktemp("unstated") / "model"
+    bundle = load(many)
+    save(replace(bundle, directions=()), folder)
+    return folder
+
+
+@pytest.mark.thorough
+def test_a_model_that_states_no_pairs_is_tuned(unstated: Path, tmp_path: Path) -> None:
+    overrides = ["training.max_updates=1", "training.validate_every=1", "tuning.interpolate=1"]
+    pair: dict[str, Any] = {"source_language": "en", "target_language": "de", "valid": VALID}
+    train(PAIRS, base=unstated, output=tmp_path / "tuned", overrides=overrides, **pair)
+    config = read_config(tmp_path / "tuned")
+    assert (config.target_language, config.directions) == ("mul", ())
+    assert Translator.load(tmp_path / "tuned").addressed("A dog.", "en", "de").text == ">>de<< A dog."
+    check_read_as_trained(tmp_path / "tuned", "en", "de")
+
+
+@pytest.mark.thorough
+def test_names_say_the_languages_where_a_model_states_no_pairs(
+    many: Path, unstated: Path, data: Path, tmp_path: Path, dragoman_: Callable[..., Ended]
+) -> None:
+    """The scores are those of the model that states them; nothing is translated without a mark."""
+    text, scores = [str(data / f"valid.{code}") for code in ("de", "en")], []
+    for folder in (many, unstated):
+        done = dragoman_("evaluate", str(folder), *text, "--json", "--bootstrap", "0")
+        scores.append(json.loads(done.out)["cased"])
+        _, _, decoding = model_and_pairs(folder, text, Decoding(), None)
+        assert (decoding.source, decoding.to) == ("de", "en")
+    assert scores[0] == scores[1]
+    refused = dragoman_("model", "shortlist", str(unstated), *text)
+    assert "has several target languages" in refused.err
+    extend_folder(unstated, [], ["pl"], tmp_path / "extended", pieces=0)
+    assert read_config(tmp_path / "extended").directions == ()
+    with pytest.raises(ConfigError, match="cannot be averaged"):
+        average_folders([many, unstated], tmp_path / "mean")
+
+
+@pytest.mark.thorough
+def test_a_rival_of_several_is_told_the_languages(
+    many: Path, data: Path, tmp_path: Path, dragoman_: Callable[..., Ended], caplog: pytest.LogCaptureFixture
+) -> None:
+    one = tmp_path / "one"
+    train(PAIRS, output=one, preset="tiny", overrides=TINY, source_language="en", target_language="de")
+    text = [str(data / f"valid.{code}") for code in ("en", "de")]
+    assert dragoman_("evaluate", str(one), *text, "--against", str(many)).code == 0
+    assert "choose one" not in caplog.text
+    example = tmp_path / "one.jsonl"
+    example.write_text('{"source": "A dog.", "right": "Ein Hund.", "wrong": ["Eine Katze."]}\n')
+    open_ = dragoman_("evaluate", str(many), "--contrast", str(example))
+    assert "name both, --from and --to" in open_.err
+    assert (
+        dragoman_("evaluate", str(many), "--contrast", str(example), "--from", "en", "--to", "de").code == 0
+    )
+
+
+@pytest.mark.thorough
+def test_pairs_are_scored_in_their_languages(
+    many: Path, data: Path, tmp_path: Path, dragoman_: Callable[..., Ended]
+) -> None:
+    text = [str(data / f"valid.{code}") for code in ("de", "en")]
+    scores = tmp_path / "pairs.scores"
+    words = ["data", "clean", *text, "-o", str(tmp_path / "clean.de-en.tsv"), "--scores", str(scores)]
+    words += ["--score", str(many), "--reverse", str(many), "--keep", "1"]
+    assert dragoman_(*words).code == 0
+    found = [line.split("\t") for line in scores.read_text(encoding="utf-8").splitlines()[1:]]
+    translator, (english, german) = Translator.load(many), zip(*VALID, strict=True)
+    there = translator.score(german, english, source="de", to="en")
+    back = translator.score(english, german, source="en", to="de")
+    for row, one, other in zip(found, there, back, strict=True):
+        if row[0] != "-":
+            entropies = [-sum(each.token_logp) / len(each.token_logp) for each in (one, other)]
+            assert [float(value) for value in row[1:3]] == pytest.approx(entropies, abs=1e-4)
+    for side, name in ((0, "one.txt"), (1, "other.txt")):
+        (tmp_path / name).write_text("".join(f"{pair[side]}\n" for pair in VALID), encoding="utf-8")
+    words[2:4] = [str(tmp_path / "one.txt"), str(tmp_path / "other.txt")]
+    assert "do not say which languages" in dragoman_(*words).err
+
+
+def test_the_risk_is_that_of_the_language_as_the_model_writes_it(
+    many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = shutil.copytree(many, tmp_path / "model")
+    (folder / "risk.json").unlink(missing_ok=True)
+    asked: list[Any] = []
+
+    def calibrate(*given: Any, **options: Any) -> Any:
+        asked.append(options["to"])
+        raise DataError("enough")
+
+    monkeypatch.setattr(risk_of_folder, "calibrate", calibrate)
+    pairs = [(f"{source} {n}", target) for n, (source, target) in enumerate(PAIRS * 3)]
+    with pytest.raises(DataError, match="enough"):
+        risk_of_folder.calibrate_folder(folder, pairs, source="eng", to="deu")
+    assert asked == ["de"]
+
+
+def test_a_reverse_model_of_several_needs_both_languages(many: Path) -> None:
+    both = Translator.load(many).using(reverse=Translator.load(many))
+    with pytest.raises(ConfigError, match="the reverse model has several"):
+        both.translate(["Ein Hund."], to="en")
+    assert both.translate(["Ein Hund."], source="de", to="en")
+
+
+def test_the_sentences_of_a_line_are_in_one_language(
+    many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those with placeholders, and the parts that these are cut into."""
+    asked: list[str] = []
+
+    def likeliest(line: str, among: Any) -> str:
+        asked.append(line)
+        return "de"
+
+    save(replace(load(many), directions=(("en", "de"), ("de", "en"))), tmp_path / "two")
+    monkeypatch.setattr(lines, "likeliest", likeliest)
+    line = "Ein Hund. Hand in Hand. Ein {name} Haus."
+    assert Translator.load(tmp_path / "two")(line) == Translator.load(many)(line, source="de", to="en")
+    assert {*asked} == {line}
 
 
 def test_terms_are_for_the_languages_of_the_translation(many: Path, tmp_path: Path) -> None:
@@ -434,6 +572,9 @@ def test_commands_take_the_languages_of_the_translation(
         to = "cs" if word == "memory" else "de"
         words = ["translate", str(many), str(tmp_path / "line.txt"), f"--{word}", str(given)]
         assert dragoman_(*words, "--from", "en", "--to", to).code == 0
+    words = ["bulk", str(many), str(tmp_path / "line.txt"), "-o", str(tmp_path / "line.cs")]
+    words += ["--terms", str(tmp_path / "terms.csv"), "--from", "en", "--to", "cs"]
+    assert dragoman_(*words).code == 0
     text = [str(data / f"valid.{code}") for code in ("de", "en")]
     assert dragoman_("align", str(many), *text).code == 0
     page = tmp_path / "page.html"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +16,7 @@ from dragoman.base.tables import aligned, count
 from dragoman.cli.data.reading import TEXT, ReadingFlags
 from dragoman.cli.data.scores import Scoring, make_scores, with_scores
 from dragoman.cli.input import check_outputs
-from dragoman.cli.models import Loading, files_of_models
+from dragoman.cli.models import Loading, files_of_models, languages_for
 from dragoman.cli.options import Flag, Flags, Json, OutputFile, argument
 from dragoman.cli.outcome import tell, to_json, warn
 from dragoman.cli.writing import check_pairs_languages, made_of, opened_output, shown_rate, writing_to
@@ -52,7 +53,7 @@ def clean_text(
     decoding: Annotated[
         Decoding,
         Flags(
-            *("to", "batch_tokens"),
+            "batch_tokens",
             section="Scores",
             max_source_tokens=Flag("Drop pairs of more than N tokens.", flag="--max-length", default=256),
         ),
@@ -92,8 +93,8 @@ def clean_text(
     scoring.check()
     models = scoring.score or []
     loading.check(models)
-    if not models and (decoding.to or loading != Loading()):
-        raise ConfigError("--to, --dtype and --average are for --score", hint="leave them out")
+    if not models and loading != Loading():
+        raise ConfigError("--dtype and --average are for --score", hint="leave them out")
     regular = output.is_file() or not output.exists()
     if regular:
         check_kind(output)
@@ -105,13 +106,14 @@ def clean_text(
         raise ConfigError(
             f"{report}: the report is JSON Lines", hint="name it report.jsonl or report.jsonl.gz"
         )
-    scorer: PairScorer | LexiconScorer | None = None
     languages = reading.source_language, reading.target_language
-    if models:
-        scorer = scoring.model_scorer(loading, decoding)
-        languages = scorer.forward.source_language, decoding.to or scorer.forward.target_language
-    corpus = open_parallel(text, languages=languages)
+    given = replace(decoding, source=languages[0], to=languages[1])
+    by_models = scoring.model_scorer(loading, given) if models else None
+    corpus = open_parallel(
+        text, languages=languages_for(by_models.forward, given) if by_models else languages
+    )
     languages = corpus.source_language, corpus.target_language
+    scorer: PairScorer | LexiconScorer | None = by_models and by_models.between(*languages)
     inputs = [*text, *corpus.files, rules, *files_of_models([*models, scoring.reverse])]
     check_outputs([output, report, page, scoring.scores], inputs)
     if regular and all(languages):
@@ -151,20 +153,20 @@ def clean_text(
                 scores = Path(stack.enter_context(TemporaryDirectory()), "scores")
             options: dict[str, object] = {"by": scoring.by}
             if models:
-                options |= {"to": decoding.to, "max_length": decoding.max_source_tokens, **vars(loading)}
+                options |= {"max_length": decoding.max_source_tokens, **vars(loading)}
                 options["batch_tokens"] = decoding.batch_tokens
             make_scores(scores, scorer, corpus, chunks, about(**options), quiet=quiet)
         writer = stack.enter_context(writing_to(output, corpus.files or None, choice, [report]))
         if skipped := writer.written.lines:
             tell(f"{output}: resuming after pair {skipped:,}", quiet=quiet)
-        given = chunks(skip=skipped)
+        judged = chunks(skip=skipped)
         if scorer is not None:
-            given = with_scores(
-                given, scores, share=scoring.keep or 1.0, least=scoring.least or 0.0, skip=skipped
+            judged = with_scores(
+                judged, scores, share=scoring.keep or 1.0, least=scoring.least or 0.0, skip=skipped
             )
         number, work = skipped, partial(cleaned, kind=output.suffix if regular else ".tsv")
         done = stack.enter_context(shown_rate(lambda n: None, "cleaning", skipped=skipped, shown=not quiet))
-        for chunk, one in mapped(work, given, reading.processes):
+        for chunk, one in mapped(work, judged, reading.processes):
             number += len(chunk.lines)
             packed = report_bytes(report, one.report)
             writer.add(number, one.rows, truncated=False, counts=one.counts, more=[packed])

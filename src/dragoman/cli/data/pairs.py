@@ -148,7 +148,7 @@ def _model(folder: Path | None, source: str, target: str) -> Translate | None:
     from dragoman.translation.translator import Translator
 
     translator = Translator.load(folder)
-    decoding = Decoding(beam=1, source=source, to=target) if translator.directions else Decoding(beam=1)
+    decoding = Decoding(beam=1, source=source, to=target) if translator.several else Decoding(beam=1)
     own = translator.pair(decoding)
     if not all(map(related, own, (source, target))):
         raise ConfigError(

@@ -100,12 +100,9 @@ class Scoring:
         forward, back = loading.load(self.score or ()), None
         if self.reverse is not None:
             back = Translator.load(self.reverse, dtype=loading.dtype)
-            languages = forward.source_language, decoding.to or forward.target_language
-            check_reverse((back.source_language, back.target_language), languages)
+            check_reverse((back.source_language, back.target_language), forward.pair(decoding))
         keep = FilterConfig(max_length=decoding.max_source_tokens)
-        return PairScorer(
-            forward=forward, reverse=back, keep=keep, to=decoding.to, batch_tokens=decoding.batch_tokens
-        )
+        return PairScorer(forward=forward, reverse=back, keep=keep, batch_tokens=decoding.batch_tokens)
 
 
 def make_scores(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dragoman.base.errors import ConfigError
 from dragoman.base.tables import aligned
 from dragoman.cli.outcome import to_json, waiting
 
@@ -27,6 +28,8 @@ def evaluate_contrast(
     from dragoman.evaluation.contrast import by_kind, preferred, read_examples
 
     examples = read_examples(path, documents)
+    if "mul" in translator.pair(decoding):
+        raise ConfigError("the languages are open: the model has several", hint="name both, --from and --to")
     reads = "context" in translator.reads and any(one.context for one in examples)
     found: dict[str, list[Preference]] = {}
     with waiting(f"scoring {len(examples):,} examples", shown=not quiet):

@@ -234,7 +234,8 @@ def evaluate(
 
         def translated(translator: Translator, what: str, context: list[str] | None) -> Evaluation:
             with waiting(f"{what}: {len(pairs):,} sentences", shown=world.leads and not quiet):
-                return evaluated(translator, pairs, decoding, world=world, context=context)
+                how = in_languages_of(corpus, decoding, translator)
+                return evaluated(translator, pairs, how, world=world, context=context)
 
         for each in dtypes:  # the last is the requested one
             loaded = replace(loading, dtype=each).load(models)
@@ -244,7 +245,8 @@ def evaluate(
             types[str(each)] = _speed(each, translator, evaluation, models)
             hypotheses[str(each)] = evaluation.hypotheses
         for name in other_models:
-            rival = guides.guide(Translator.load(Path(name), dtype=each), decoding)
+            loaded = Translator.load(Path(name), dtype=each)
+            rival = guides.guide(loaded, in_languages_of(corpus, decoding, loaded))
             own = contexts if "context" in rival.reads else None
             others[name] = translated(rival, f"translating with {name}", own).hypotheses
         noise = None
@@ -284,7 +286,7 @@ def evaluate(
     metric = scoring.add_comet(results, tested, systems, comet, comet_python, bootstrap)
     if page is not None:
         languages = translator.pair(decoding)
-        way = ["--from", languages[0], "--to", languages[1]] if about.directions else []
+        way = ["--from", languages[0], "--to", languages[1]] if about.several else []
         inspected = {one: [one] for one in other_models}
         if len(models) == 1:  # an ensemble cannot be inspected
             own = [str(model), *(["--adapter", str(adapter)] if adapter else [])]

@@ -247,7 +247,7 @@ def model_shortlist(
     from dragoman.translation.folder.shortlist import make_shortlist
 
     about = read_config(folder)
-    if len({target for _, target in about.directions}) > 1:
+    if about.target_language == "mul":
         hint = "leave it out, also from --quality fast; or train a model of one target language"
         raise ConfigError(f"{folder}: has several target languages, and a shortlist is of one", hint=hint)
     corpus = open_corpus(text, languages=languages_for(about, Decoding()))

@@ -299,6 +299,7 @@ def calibrate_folder(
         raise ConfigError(
             "no target language", hint=f"choose one with --to: the model has {', '.join(several)}"
         )
+    to = to and translator.pair(Decoding(to=to))[1]  # as the model writes it
     model, report = calibrate(translator, pairs, source=source, to=to, most=most, progress=progress)
     card = read_card(folder)
     if card is None:

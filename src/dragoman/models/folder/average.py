@@ -74,6 +74,10 @@ def _alike(folder: Path, config: FolderConfig) -> dict[str, object]:
     tokenizer = read_json(folder, "tokenizer.json")
     if isinstance(options := tokenizer.get("config"), dict):
         options.pop("sampling", None)
-    languages = {"source": config.source_language, "target": config.target_language}
+    languages = {
+        "source": config.source_language,
+        "target": config.target_language,
+        "pairs": sorted(config.directions),
+    }
     learnt = {"alignment": config.alignment and str(config.alignment), "guidance": list(config.guidance)}
     return {"languages": languages, **learnt, "model": model, "tokenizer": tokenizer}

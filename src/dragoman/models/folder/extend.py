@@ -17,7 +17,7 @@ import torch
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import new_folder
-from dragoman.base.languages import canonical
+from dragoman.base.languages import canonical, tags_by_code
 from dragoman.base.tables import count
 from dragoman.models.folder.bundle import load, write_folder
 from dragoman.models.folder.weights import weights_of
@@ -92,7 +92,7 @@ def _new_marks(
     """
     old, (source, target) = tokenizer.languages, (config.source_language, config.target_language)
     own = old or ((target,) if is_language(target) and target not in ("mul", "und") else ())
-    known = set(map(canonical, own))
+    known = {*map(canonical, own), *tags_by_code(own)}
     for language in languages:
         if not is_language(language):
             raise ConfigError(
@@ -101,8 +101,10 @@ def _new_marks(
         if canonical(language) in known:
             raise ConfigError(
                 f"--language {language}: the model has it already",
-                hint=f"name a language other than {', '.join(sorted(known))}",
+                hint=f"name a language other than {', '.join(own)}",
             )
         known.add(canonical(language))
-    directions = config.directions or tuple((source, one) for one in old or (target,))
+    directions = config.directions
+    if not directions and source != "mul":  # one of many sources states no pairs
+        directions = tuple((source, one) for one in old or (target,))
     return [*(own if not old else ()), *languages], directions

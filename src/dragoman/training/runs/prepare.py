@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 from dragoman.base.config import from_table, to_table
 from dragoman.text.corpora.languages import Direction
@@ -24,13 +24,14 @@ from dragoman.training.processes.distributed import World
 from dragoman.training.runs.doubts import marks_of_subwords
 from dragoman.training.runs.folder import RunFolder
 from dragoman.training.runs.recipe import CorpusConfig, Recipe, Stage
-from dragoman.training.runs.text.directions import directions_of, directions_of_run, shares
+from dragoman.training.runs.text.directions import SEVERAL, directions_of, directions_of_run, shares
 from dragoman.training.runs.text.opening import open_texts
 from dragoman.training.runs.text.teachers import Teachers
 from dragoman.training.runs.text.texts import Pairs, RunRequest, Say, Texts, two_sided
 from dragoman.training.runs.text.tokens import tokenise_texts, valid_part
 from dragoman.training.runs.text.translations import epoch_weights, with_outputs
 from dragoman.training.runs.tuning.base import Base
+from dragoman.translation.lines import Directions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +55,9 @@ class Prepared:
     leaked: str = ""  # how much of the validation text is also training text
 
     @property
-    def source_language(self) -> str:
-        return cast(str, self.recipe.data.source_language)
-
-    @property
-    def target_language(self) -> str:
-        return cast(str, self.recipe.data.target_language)
+    def languages(self) -> Direction:
+        """The source and the target of the model; "mul" for several."""
+        return _stated(self.recipe, self.base, self.directions)
 
 
 def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> Prepared:
@@ -111,6 +109,8 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
     validation_pairs = {(one, other): _pairs(pairs) or () for one, other, pairs in done["validation_pairs"]}
     general_pairs = _pairs(done["general_pairs"])
     tokenizer = Tokenizer.load(folder.path)
+    directions = _all_directions(recipe, request.base, tokenizer)
+    marking = Directions(tokenizer, _stated(recipe, request.base, directions), directions)
 
     def tokens(part: str, *, placeholders: float = 0.0, annotating: Annotating = NOTHING) -> TokenisedCorpus:
         path = folder.checkpoints.corpus(part)
@@ -127,13 +127,13 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
             return text
 
         if weights := epoch_weights(recipe, stage):
-            return _weighted(recipe, weights, learnt, tokenizer)
+            return _weighted(recipe, weights, learnt, marking)
         if recipe.tuning.replay_from not in ("auto", "none"):
             return Mixture.replaying(learnt("train"), learnt("replay"), recipe.tuning.replay or 0.0)
         return learnt("train")
 
     def addressed(text: TokenisedCorpus, direction: Direction) -> TrainingText:
-        parts = _marked(tokenizer, direction)
+        parts = _marked(marking, direction)
         return Mixture([Weighted(text, len(text), **parts)]) if any(parts.values()) else text
 
     return Prepared(
@@ -148,7 +148,7 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
             one: addressed(tokens(valid_part(one, validation_pairs)), one) for one in validation_pairs
         },
         validation_pairs=validation_pairs,
-        directions=_all_directions(request.base, recipe, tokenizer),
+        directions=directions,
         base=request.base,
         teacher=done["teacher"],
         general=None if general_pairs is None else tokens("general"),
@@ -161,12 +161,28 @@ def _pairs(pairs: Sequence[Sequence[str]] | None) -> Pairs | None:
     return None if pairs is None else tuple((source, target) for source, target in pairs)
 
 
-def _all_directions(base: Base | None, recipe: Recipe, tokenizer: Tokenizer) -> tuple[Direction, ...]:
-    """The pairs of languages of the model, if its vocabulary has several: those of its base, too."""
-    if base is None and not tokenizer.languages:
-        return directions_of_run(recipe.data.corpora)
-    new = [each for one in recipe.data.corpora if one.source_language for each in directions_of(one)]
-    return tuple(dict.fromkeys([*(base.config.directions if base else ()), *new]))
+def _all_directions(recipe: Recipe, base: Base | None, tokenizer: Tokenizer) -> tuple[Direction, ...]:
+    """The pairs of languages of the model, if it has several: those of its base, too.
+
+    A base of several that states none has none. The one pair of a student may be in a vocabulary of several.
+    """
+    if base is None:
+        only = (_stated(recipe, None, ()),) if tokenizer.languages else ()
+        return directions_of_run(recipe.data.corpora) or only
+    if tokenizer.languages and not base.config.directions:
+        return ()
+    new = [direction for one in recipe.data.corpora for direction in directions_of(one)]
+    return tuple(dict.fromkeys([*base.config.directions, *new]))
+
+
+def _stated(recipe: Recipe, base: Base | None, directions: Sequence[Direction]) -> Direction:
+    """The source and the target of the model; "mul" for several."""
+    if base is not None and base.config.several and not directions:
+        return base.config.source_language, base.config.target_language
+    if not directions:
+        return recipe.data.source_language or "", recipe.data.target_language or ""
+    source, target = ({*side} for side in zip(*directions, strict=True))
+    return source.pop() if len(source) == 1 else SEVERAL, target.pop() if len(target) == 1 else SEVERAL
 
 
 class _Marks(TypedDict):
@@ -174,11 +190,11 @@ class _Marks(TypedDict):
     start: tuple[int, ...]
 
 
-def _marked(tokenizer: Tokenizer, direction: Direction) -> _Marks:
-    """The tokens before each source and each target of a direction."""
-    address = tokenizer.address(*direction)
-    before = tokenizer.encode_source([address])[0] if address else []
-    return {"marks": tuple(before), "start": tokenizer.target_start(direction[1])}
+def _marked(marking: Directions, direction: Direction) -> _Marks:
+    """The tokens before each source and each target of a direction, as translating has them."""
+    address, start = marking.marks(*marking.chosen(*direction))
+    before = marking.tokenizer.encode_source([address])[0] if address else []
+    return {"marks": tuple(before), "start": start}
 
 
 def _corpora(recipe: Recipe) -> dict[str, CorpusConfig]:
@@ -190,9 +206,10 @@ def _weighted(
     recipe: Recipe,
     weights: Mapping[str, float],
     learnt: Callable[[str], TokenisedCorpus],
-    tokenizer: Tokenizer,
+    marking: Directions,
 ) -> Mixture:
-    corpora, marks = _corpora(recipe), marks_of(tokenizer)
+    corpora, marks = _corpora(recipe), marks_of(marking.tokenizer)
+    several = bool(marking.trained or marking.tokenizer.languages)
     texts = {name: learnt(f"train.{name}") for name in weights}
     factors = shares(recipe, {name: weights[name] * len(text) for name, text in texts.items()})
     parts = []
@@ -200,8 +217,8 @@ def _weighted(
         one = corpora.get(name)
         rows = max(round(weights[name] * factors[name] * len(text)), 1)
         tagged = one is not None and one.tagged and marks is not None
-        for number, direction in enumerate(directions_of(one) if one is not None else [("", "")]):
-            own = _marked(tokenizer, direction)
+        for number, direction in enumerate(directions_of(one) if one is not None and several else [None]):
+            own: _Marks = {"marks": (), "start": ()} if direction is None else _marked(marking, direction)
             synthetic = tagged and not number
             own["marks"] = (*((marks.synthetic,) if synthetic and marks else ()), *own["marks"])
             parts.append(Weighted(text, rows, name, **own, swapped=bool(number), tagged=synthetic))
@@ -215,7 +232,7 @@ def _write_lessons(texts: Texts, teachers: Teachers, folder: RunFolder, world: W
     parts = []
     for name in texts.corpora:
         text = TokenisedCorpus(checkpoints.corpus(f"train.{name}"), tokenizer)
-        direction = directions_of(corpora[name])[0] if name in corpora else ("", "")
-        part = Weighted(text, len(text), name, **_marked(tokenizer, direction))
+        direction = directions_of(corpora[name])[0] if name in corpora else _stated(texts.recipe, None, ())
+        part = Weighted(text, len(text), name, **_marked(teachers.known, direction))
         parts.append((part, checkpoints.lessons(f"train.{name}")))
     write_lessons(teachers.options, teachers.digests, teachers.models, parts, device=world.device, say=say)

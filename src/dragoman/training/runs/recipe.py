@@ -23,7 +23,7 @@ from dragoman.text.corpora.filter import FilterConfig
 from dragoman.text.formality import LANGUAGES
 from dragoman.text.noise import NOISES, Noise
 from dragoman.text.tokenizers.tokenizer import TokenizerConfig
-from dragoman.training.distillation.options import TeacherConfig
+from dragoman.training.distillation.options import TeacherConfig, outputs_of
 from dragoman.training.options import Annotating, TrainingConfig
 from dragoman.training.runs.tuning.options import TuningConfig
 from dragoman.translation.folder.quantised import ARCHITECTURES
@@ -256,7 +256,10 @@ class DataConfig(Options, section="data"):
 
     def annotating_of(self, part: str = "", noise: float | None = None) -> Annotating:
         """The same for the tokens of a text, which has languages of its own, and for this much noise."""
-        one = next((one for one in self.corpora if part == f"train.{one.name}"), self)
+        one = next(
+            (one for one in self.corpora if part in (f"train.{one.name}", f"train.{outputs_of(one.name)}")),
+            self,
+        )
         return Annotating(
             terms=self.terms,
             matches=self.matches,

@@ -66,6 +66,11 @@ class FolderConfig:
     original: str | None = None  # the digest of the weights that these were quantised or extended from
     extended: tuple[int, int] | None = None  # sizes of the vocabularies before `model extend`
 
+    @property
+    def several(self) -> bool:
+        """Whether its texts have to say their languages, because it has several."""
+        return bool(self.directions) or "mul" in (self.source_language, self.target_language)
+
 
 def read_config(folder: Path) -> FolderConfig:
     """The configuration of a model folder.

@@ -146,6 +146,13 @@ def test_shares_by_temperature() -> None:
     assert pairs["a"] / pairs["b"] == pytest.approx(10**0.5)
 
 
+def test_translations_of_teachers_share_the_direction_of_their_text() -> None:
+    several = recipe(corpus("a", "en", "de"), corpus("b", "en", "fr"), temperature=2.0)
+    found = shares(several, {"a": 200.0, "a.outputs": 200.0, "b": 50.0, "b.outputs": 50.0})
+    assert found["a"] == found["a.outputs"] < 1 < found["b"] == found["b.outputs"]
+    assert several.data.annotating_of("train.b.outputs").target_language == "fr"
+
+
 def test_texts_of_one_direction_share_its_share() -> None:
     corpora = corpus("a", "en", "de"), corpus("b", "en", "de"), corpus("c", "en", "cs")
     found = shares(recipe(*corpora, temperature=1000), {"a": 300.0, "b": 100.0, "c": 100.0})

@@ -434,4 +434,4 @@ def test_an_imported_teacher_of_several_languages_that_states_no_pairs(tmp_path:
         options=[*WORDS, "teacher.outputs=none", "training.max_updates=2"],
     )  # fmt: skip
 
-    assert Translator.load(tmp_path / "x").directions == (("eng", "deu"),)
+    assert Translator.load(tmp_path / "x").directions == (("en", "de"),)

@@ -257,14 +257,14 @@ def score_test(
     from dragoman.evaluation.evaluate import evaluate
     from dragoman.text.corpora.corpus import open_corpus
 
-    several, languages = bool(translator.directions), (translator.source_language, translator.target_language)
+    several = translator.several
+    stated = (None, None) if several else (translator.source_language, translator.target_language)
     if recipe.data.test:
-        files = find_data(recipe.data, data_root, recipe.data.test)
-        texts = {languages: open_corpus(files, languages=languages)}
+        text = open_corpus(find_data(recipe.data, data_root, recipe.data.test), languages=stated)
+        only = translator.pair(Decoding(source=text.source_language, to=text.target_language))
+        texts = {only: text}
     else:
-        opened = open_named(
-            recipe.data, data_root, (None, None) if several else languages, lambda one: one.test
-        )
+        opened = open_named(recipe.data, data_root, stated, lambda one: one.test)
         tested = tuple(one for one in recipe.data.corpora if one.name in opened)
         chosen = replace(recipe, data=replace(recipe.data, corpora=tested))
         texts = validation_of(with_languages(chosen, opened, several=True).data.corpora, opened)

@@ -12,11 +12,9 @@ from dragoman.text.corpora.corpus import Corpus, chained, open_sources
 from dragoman.text.corpora.languages import Languages, first_known
 from dragoman.text.corpora.lines import STDIN
 from dragoman.text.corpora.shards import OF_PAIRS, kind_of
-from dragoman.training.distillation.options import REFERENCE
-from dragoman.training.runs.recipe import CorpusConfig, Recipe, preset_for, resolve_options
+from dragoman.training.runs.recipe import Recipe, preset_for, resolve_options
 from dragoman.training.runs.text.directions import (
     SEVERAL,
-    directions_of,
     directions_of_run,
     validation_of,
     with_languages,
@@ -84,15 +82,11 @@ def open_texts(request: RunRequest, say: Say) -> Texts:
     if recipe.teacher.models:
         teachers = open_teachers(recipe.teacher, recipe.data, request.data_root)
         recipe = teachers.taught(recipe, own)
-    # The vocabulary of teachers of several languages marks them, so their student reads marks, too.
-    marked = (
-        teachers if teachers and recipe.teacher.needs_vocabulary and teachers.tokenizer.languages else None
-    )
     if corpora:
-        recipe = with_languages(recipe, corpora, several=marked is not None)
-        if marked is not None:
-            recipe = written_as(recipe, marked.members[0])
-        if marked is not None or directions_of_run(recipe.data.corpora):
+        recipe = with_languages(recipe, corpora)
+        if directions_of_run(recipe.data.corpora):
+            if teachers is not None and recipe.teacher.needs_vocabulary:
+                recipe = written_as(recipe, teachers.members[0])
             return _of_several(request, recipe, training, corpora, teachers)
     wanted = first_known(wanted, _languages(recipe))
     source, target = wanted
@@ -115,13 +109,6 @@ def open_texts(request: RunRequest, say: Say) -> Texts:
         validation = chained([*validated.values()]) if validated else None
     else:
         validation = None if valid is None else open_data(valid, (source, target))
-    if marked is not None:
-        names = recipe.data.train or (REFERENCE,)
-        only = CorpusConfig(name=REFERENCE, train=names, source_language=source, target_language=target)
-        recipe = replace(recipe, data=replace(recipe.data, train=(), valid=(), corpora=(only,)))
-        corpora = {REFERENCE: training}
-        recipe = written_as(with_languages(recipe, corpora, several=True), marked.members[0])
-        ((source, target),) = directions_of(recipe.data.corpora[0])
     return Texts(
         recipe=replace(recipe, data=replace(recipe.data, source_language=source, target_language=target)),
         training=training,

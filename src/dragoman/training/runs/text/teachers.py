@@ -48,6 +48,11 @@ class Teachers:
         return Tokenizer(config, *tokenizer.vocabularies, specials=tokenizer.specials)
 
     @property
+    def known(self) -> Directions:
+        """Their languages, and the marks that they read."""
+        return Directions(self.tokenizer, self.languages, self.members[0].config.directions)
+
+    @property
     def digests(self) -> tuple[str, ...]:
         """The digest of the weights of each."""
         return tuple(one.digest for one in self.members)
@@ -75,9 +80,8 @@ class Teachers:
 
         Raises ConfigError for a text in other languages than theirs.
         """
-        config = self.members[0].config
-        known = Directions(self.tokenizer, self.languages, config.directions)
-        pairs = config.directions or [*product(known.sources, known.targets or self.languages[1:])]
+        known = self.known
+        pairs = known.trained or [*product(known.sources, known.targets or self.languages[1:])]
         fitting = [
             pair
             for pair in pairs

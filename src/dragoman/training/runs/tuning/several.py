@@ -87,7 +87,8 @@ def open_tuned_directions(request: RunRequest, base: Base, say: Say) -> Texts:
     recipe = with_languages(recipe, corpora, several=True)
     recipe = written_as(recipe, base)
     directions = dict.fromkeys(each for one in recipe.data.corpora for each in directions_of(one))
-    if recipe.tuning.interpolate == "auto" and not directions.keys() <= set(base.config.directions):
+    known = set(base.config.directions)
+    if recipe.tuning.interpolate == "auto" and known and not directions.keys() <= known:
         # The mean with a base that does not know a language would forget it.
         recipe = replace(recipe, tuning=replace(recipe.tuning, interpolate=1.0))
     names = ", ".join(map("-".join, directions))
