@@ -23,10 +23,10 @@ def tokenizer(side: str) -> tuple[SentencePieceProcessor, list[str]]:  # and the
 
 
 def translate(line: str) -> str:
-    line = line.lower() if model["lowercase"] else line
     marks = []  # of languages
     while (found := re.match(">>.+?<<", line)) and found[0] in source_ids:
         marks, line = [*marks, found[0]], line[found.end() :].removeprefix(" ")
+    line = line.lower() if model["lowercase"] else line
     pieces = marks + source_spm.encode(line, out_type=str)
     source = [source_ids.get(piece, model["unknown_id"]) for piece in pieces] + [model["end_id"]]
     inputs = {"source": np.array([source]), "source_length": np.array([len(source)])}

@@ -43,11 +43,11 @@ def test_a_model_with_placeholders_is_exported_without_its_rule(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("to", "options", "notes"),
     [
-        ("ctranslate2", {}, [">>de<<>>en<<A dog.", "beam_size"]),
+        ("ctranslate2", {}, ["['>>de<<>>en<<', ...]", "beam_size"]),
         (
             "ctranslate2",
             {"target_mark": "target", "kind": "unigram"},
-            [">>de<<A dog.", "first token", "beam_size"],
+            ["['>>de<<', ...]", "target_prefix=[['>>en<<']]. The first token", "beam_size"],
         ),
         ("onnx", {}, [">>de<<>>en<<A dog."]),
         ("onnx", {"target_mark": "target", "kind": "characters"}, [">>de<<A dog.", "such as >>en<<."]),

@@ -22,6 +22,7 @@ from torch import Tensor
 from dragoman import Translator
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.interop import huggingface
+from dragoman.interop.imports import import_model
 from dragoman.interop.verify import verify
 from dragoman.models.folder.bundle import Bundle, load, save
 from dragoman.models.search.beam import search
@@ -342,6 +343,17 @@ def test_early_stopping_travels_both_ways(
     assert bundle.generation.stop == stop
     assert written["early_stopping"] == early_stopping
     assert "early_stopping" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "settings", [{"no_repeat_ngram_size": 2, "repetition_penalty": 3.0}, {"decoder_start_token_id": None}]
+)
+def test_settings_that_are_left_out_do_not_disagree(
+    settings: dict[str, Any], copy: Path, tmp_path: Path
+) -> None:
+    """The comparison at import is with what is imported, not with rules that only the other program has."""
+    opus.edit(copy / "generation_config.json", **settings)
+    assert import_model(str(copy), tmp_path / "imported").comparison is not None
 
 
 def test_what_a_search_cannot_keep_is_said(copy: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -218,9 +218,10 @@ def test_text_becomes_the_same_tokens(bundle: Bundle, program: huggingface.Progr
     assert any(3 in ids for ids in program.encode(lines))  # unknown
 
 
-def test_tokens_become_the_same_text(bundle: Bundle, program: huggingface.Program) -> None:
+def test_tokens_become_the_same_text(bundle: Bundle, program: huggingface.Program, kind: Kind) -> None:
     rng = random.Random(2)
-    targets = [rng.choices(range(4, 220), k=rng.randint(0, 9)) for _ in range(200)]
+    end = 220 if kind == "m2m" else bundle.model.config.target_vocab  # it shows the languages of M2M-100
+    targets = [rng.choices(range(4, end), k=rng.randint(0, 9)) for _ in range(200)]
 
     theirs = [text.strip() for text in program.decode(targets)]
     assert [bundle.tokenizer.decode(target) for target in targets] == theirs
@@ -264,6 +265,15 @@ def test_the_languages_of_nllb_come_from_any_of_three_files(tmp_path: Path) -> N
     decoder = {str(token["id"]): {"content": token["content"]} for token in table["added_tokens"]}
     edit(folder / "tokenizer_config.json", added_tokens_decoder=decoder)
     assert huggingface.read(folder).tokenizer.vocabularies[0].marks == wanted
+
+
+def test_an_added_language_has_the_id_of_its_file(tmp_path: Path) -> None:
+    folder = models.save(tmp_path, "nllb")
+    (folder / "tokenizer.json").unlink()
+    edit(folder / "special_tokens_map.json", additional_special_tokens=[*LANGUAGES["nllb"], "tyv_Cyrl"])
+    (folder / "added_tokens.json").write_text('{"tyv_Cyrl": 226}', encoding="utf-8")
+
+    assert huggingface.read(folder).tokenizer.vocabularies[0].marks["tyv_Cyrl"] == 226
 
 
 def test_the_languages_of_wmt21_are_others(tmp_path: Path) -> None:

@@ -50,11 +50,17 @@ def export_model(
         )
     if own := addresses(bundle):
         text, start = own[0]
-        if text:
+        in_tokens = to == "ctranslate2"  # which has no tokenizer that reads marks
+        if text and in_tokens:
+            notes += (
+                f"Begin the tokens of a line with its mark: [{', '.join(map(repr, text.split()))}, ...].",
+            )
+        elif text:
             notes += (f"Write a line with its mark, and no space behind it: {text}A dog.",)
         if start:
             (mark,) = bundle.tokenizer.target_pieces(start)
-            notes += (f"The first token of a translation is the mark of its language, such as {mark}.",)
+            how = f"Pass target_prefix=[[{mark!r}]]. " if in_tokens else ""
+            notes += (f"{how}The first token of a translation is the mark of its language, such as {mark}.",)
     return Converted(
         bundle=bundle, program=form.program, comparison=comparison, unverified=unverified, notes=notes
     )

@@ -96,8 +96,8 @@ def download(name: str, *, revision: str | None = None) -> Path:
     log.info("asking the Hugging Face hub for %s", name)
     try:
         names = HfApi().list_repo_files(name, revision=revision)
-        weights = next((weight for weight in _WEIGHTS if weight in names), None)
-        wanted = [*_WANTED, *([weights] if weights else [])]
+        weights = next((one for one in _WEIGHTS if {one, f"{one}.index.json"} & {*names}), "")
+        wanted = [*_WANTED, weights, weights.replace(".", "-*-of-*.")]  # whole, or in shards
         return Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
     except RepositoryNotFoundError as error:
         raise ModelError(f"{name}: no such folder, nor model on the hub", hint="check the name") from error

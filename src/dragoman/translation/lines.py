@@ -241,7 +241,8 @@ class Directions:
         if to is not None or len(self.targets) < 2 or all(map(self._only_target, self.sources)):
             yield from items
             return
-        tags, warned = tuple(map(mark, self.targets)), False
+        named = self.tokenizer.config.target_mark == "source"  # a mark in a line may choose the language
+        tags, warned = tuple(map(mark, self.targets if named else ())), False
         for item in items:
             if (
                 not warned

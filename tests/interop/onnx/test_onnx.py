@@ -348,6 +348,16 @@ def test_the_example_begins_with_the_mark_of_a_language(tmp_path: Path) -> None:
     assert [line.strip() for line in found] == wanted
 
 
+def test_the_example_reads_marks_with_capitals(tmp_path: Path) -> None:
+    bundle = several_bundle(languages=("zh-Hans", "en"), lowercase=True, source_mark=False)
+    write(bundle, tmp_path)
+    lines = ["A Baker sells fresh bread.", "Two boats"]
+    how: Any = {"beam": 1, "split": False, "to": "zh-Hans"}
+    wanted = [each.text.strip() for each in Translator.of(bundle).translate(lines, **how)]
+    found = by_example(tmp_path, [f">>zh-Hans<< {line}" for line in lines])
+    assert [line.strip() for line in found] == wanted
+
+
 def by_example(folder: Path, lines: list[str], *language: str) -> list[str]:
     """What the example makes of lines, without dragoman and torch."""
     without_us = "import runpy, sys; sys.modules |= dict.fromkeys(['torch', 'dragoman']); " + (

@@ -75,6 +75,8 @@ def test_a_piece_that_is_not_listed_is_unknown(vocabulary: Mapped) -> None:
 def test_special_tokens_have_no_text(vocabulary: Mapped, specials: Specials) -> None:
     (ids,) = vocabulary.encode(["The dog"])
     assert vocabulary.decode([specials.start, *ids, 1, specials.end]) == "The dog"
+    tokenizer = tokenizer_of(vocabulary, specials, target_mark="target")
+    assert tokenizer.decode([vocabulary.marks["fra"], *ids]) == "The dog"
 
 
 def test_a_language_token_begins_a_line(vocabulary: Mapped, pieces: list[str]) -> None:

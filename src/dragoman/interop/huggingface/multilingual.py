@@ -117,7 +117,8 @@ def _lists(folder: Folder) -> Iterator[list[tuple[str | None, int | None]]]:
     for table in (folder.tokenizer, JsonTable.read_if_any(folder.path / "special_tokens_map.json")):
         for name in ("extra_special_tokens", "additional_special_tokens"):
             listed = table.get(name)
-            yield [(text_of_token(token), None) for token in listed] if isinstance(listed, list) else []
+            texts = map(text_of_token, listed) if isinstance(listed, list) else ()
+            yield [(text, folder.added.token(text) if text else None) for text in texts]
 
 
 def _subwords(folder: Folder) -> Subwords:

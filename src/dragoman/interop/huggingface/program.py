@@ -54,11 +54,15 @@ class Transformers:
         self.model = model.eval()
         stated = self.model.generation_config
         self._pad, self._start = stated.pad_token_id, stated.decoder_start_token_id
+        if self._start is None:  # generating would begin otherwise than the model was trained
+            self._start = model.config.decoder_start_token_id
         self._end = stated.eos_token_id[0] if isinstance(stated.eos_token_id, list) else stated.eos_token_id
         single = [word[0] for word in stated.bad_words_ids or [] if len(word) == 1]
         never = {self._pad, self._start, *single, *(stated.suppress_tokens or [])} - {self._end}
         self._never = sorted(never)
         self._renormalize = bool(stated.renormalize_logits)
+        # It would add its other rules, such as no_repeat_ngram_size, which an import leaves out.
+        self.model.generation_config = self._transformers.GenerationConfig()
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """The source ids of each line, without the end."""

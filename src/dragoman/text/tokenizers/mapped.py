@@ -38,6 +38,8 @@ class Mapped:
         self._specials = specials
         self.reserved = tuple(self._reserved())
         self.marks = marks_among(enumerate(self._pieces))
+        others = (i for i, piece in enumerate(pieces) if piece == "<mask>" or piece.startswith("<no piece "))
+        self._silent = frozenset((*specials.ids, *others))
 
     @classmethod
     def from_files(cls, files: dict[str, bytes], specials: Specials) -> Mapped:
@@ -75,9 +77,8 @@ class Mapped:
         return self.encode(lines)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of the ids. Pad, start, end and unknown have no text."""
-        silent = self._specials.ids
-        text = self.subwords.join([self._pieces[i] for i in ids if i not in silent])
+        """Return the text of the ids. Pad, start, end, unknown, mask and ids without a piece have none."""
+        text = self.subwords.join([self._pieces[i] for i in ids if i not in self._silent])
         return text.replace("▁", " ").strip()  # a joint vocabulary has pieces that this side's model lacks
 
     def pieces(self, ids: Sequence[int]) -> list[str]:

@@ -321,8 +321,9 @@ class Tokenizer:
         return vocabulary.sample(self.normalise(lines, side), amount=self.config.sampling, seed=seed)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the target text of the ids. Pad, start and end have no text."""
-        return self._target.decode(ids)
+        """Return the target text of the ids. Pad, start, end and marks that begin targets have no text."""
+        marks = self._target.marks.values() if self.config.target_mark == "target" else ()
+        return self._target.decode([one for one in ids if one not in marks] if marks else ids)
 
     def spans(self, line: str, side: Side) -> list[Span]:
         """Return (start, end) in the line of each token that the side's encoding has, in characters.
