@@ -172,11 +172,18 @@ def test_rules_go_to_other_processes() -> None:
         "为 LibreOffice 7.4 安装帮助文件",
         "汤姆不想让 Mary 走",
         "马鲁基多尔 (Maroochydore) 随后",
+        "972 Mary/ScriptForge 没有 LibreOffice",
     ],
 )
 def test_names_in_latin_letters_are_at_home_in_chinese(target: str) -> None:
     rules = Rules.of({}, ("en", "zh"))
-    assert dropped(rules, ("The services that the ScriptForge library has", target)) == []
+    source = "Mary says the services that the ScriptForge library of LibreOffice has"
+    assert dropped(rules, (source, target)) == []
+    tagged = (
+        "Are you sure you want to cancel [ProductName] installation?",
+        "确定要取消 [ProductName] 安装吗？",
+    )
+    assert dropped(rules, tagged) == []
     english = "The services that the library of this program has for you"
     assert "script" in dropped(rules, (english, english + " all"))
 

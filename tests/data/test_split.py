@@ -82,6 +82,34 @@ def test_documents_stay_whole(named: bool) -> None:
         assert size - 3 <= sum(bool(line.source) for line in parts[part]) <= size
 
 
+def test_copies_are_held_out_once() -> None:
+    chance = Random(1)
+    pairs = [words(chance) for _ in range(300)]
+    corpus = open_pairs([*pairs, *pairs[:20] * 30])
+    for seed in range(1, 6):
+        parts = parts_of(corpus, 20, 20, seed=seed)
+        for part in ("valid", "test"):
+            assert len({line[1:3] for line in parts[part]}) == len(parts[part]) == 20
+
+
+def test_an_empty_pair_does_not_end_a_document_with_a_name() -> None:
+    chance, lines = Random(1), list[Line]()
+    for number in range(20):
+        for place in range(6):
+            pair = ("", "") if place == 3 else words(chance)
+            lines.append(Line(len(lines) + 1, *pair, document=f"d{number}"))
+    parts = parts_of(Corpus("text", lambda: iter(lines)), 10, 10)
+    names = [{line.document for line in parts[part]} for part in ("train", "valid", "test")]
+    assert [len(each) for each in names] == [16, 2, 2]
+    assert len(set.union(*names)) == 20
+
+
+def test_a_part_that_is_like_another_as_a_whole_is_refused() -> None:
+    pairs = [("The same words in every pair.", "Die gleichen Wörter in jedem Paar.")] * 40
+    with pytest.raises(DataError, match="nothing is left for"):
+        parts_of(open_pairs(pairs), 5, 5)
+
+
 def test_a_text_with_few_empty_lines_has_no_documents() -> None:
     chance = Random(1)
     pairs = [words(chance) for _ in range(300)]

@@ -95,10 +95,11 @@ def test_faults_documents_and_terms() -> None:
 
 
 def test_blank_lines_divide_documents() -> None:
-    lines = [Line(n, text, text) for n, text in enumerate(["a b", "", "c d"], 1)]
-    texts = {"one": ["a b", "", "c"], "two": ["a", "", "c d"]}
-    assert data_of(page_of(lines, texts))["documents"] == ["1", "2", "2"]
-    assert data_of(page_of(lines[2:], {"one": ["c d"], "two": ["c"]}))["documents"] == []
+    rows = ["a b", "", "", "c d", ""]
+    lines = [Line(n, text, text) for n, text in enumerate(rows, 1)]
+    found = data_of(page_of(lines, {"one": rows, "two": [*rows[:-1], "."]}))
+    assert found["documents"] == ["1", "1", "1", "2", "2"]  # no empty document
+    assert data_of(page_of(lines[3:4], {"one": ["c d"], "two": ["c"]}))["documents"] == []
 
 
 def test_no_text_is_markup() -> None:

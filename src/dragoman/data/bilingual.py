@@ -186,8 +186,7 @@ def review_page(documents: Sequence[AlignedDocuments], least: float) -> str:
             "source": one.source.sentences,
             "target": one.target.sentences,
             "beads": [
-                [b.start, b.end, b.target_start, b.target_end, round(b.confidence, 3), b.moved]
-                for b in one.beads
+                [b.start, b.end, b.target_start, b.target_end, b.confidence, b.moved] for b in one.beads
             ],
         }
         for one in documents

@@ -13,14 +13,16 @@ from typing import Any, NamedTuple
 from dragoman.base.html.charts import heading, page, paragraph, table
 from dragoman.data.passes import CHUNK
 from dragoman.data.rules import Languages, Rules, missing_libraries
+from dragoman.text.blank import is_blank
 from dragoman.text.clean import clean
 from dragoman.text.corpora.compressed import decompressed
 from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.lines import Line
-from dragoman.text.corpora.writing import row_of
+from dragoman.text.corpora.writing import ends_before, row_of
 
 _EXAMPLES = 5  # of each filter and repair on the page
 _LONGEST = 300  # characters of one
+_OTHER_FILE = "\n"  # as no document is called
 
 
 class RuledLines(NamedTuple):
@@ -47,7 +49,7 @@ def ruled_chunks(
     """Yield the lines with the rules for their file, without the first `skip`."""
     before = None
     for shard in corpus.shards:
-        lines = iter(shard)
+        lines, before = iter(shard), None if before is None else _OTHER_FILE
         for line in islice(lines, skip):
             skip, before = skip - 1, line.document
         while several := [*islice(lines, size)]:
@@ -75,7 +77,7 @@ def cleaned(chunk: RuledLines, kind: str) -> Cleaned:
     rows, report, counts, before = [], [], Counter[str](), chunk.document
     for place, line in enumerate(chunk.lines):
         source, target, repairs, filters = chunk.rules.judge(line.source, line.target)
-        if place in chunk.low and not filters and source + target:
+        if place in chunk.low and not filters and not is_blank(source + target):
             filters = [chunk.low[place]]
         counts["pairs"] += 1
         entry: dict[str, Any] = {"file": chunk.name, "line": line.number}
@@ -84,12 +86,13 @@ def cleaned(chunk: RuledLines, kind: str) -> Cleaned:
             context = chunk.rules.repaired(line.context, changed)
             repairs = [*dict.fromkeys([*repairs, *changed])]
             entry |= {"context": [line.context, context]} if changed else {}
-            kept = line._replace(source=source, target=target, context=context)
-            rows.append(row_of(kept, kind, before))
-            before = line.document
+            rows.append(row_of(line._replace(source=source, target=target, context=context), kind, before))
+        elif ends_before(line, kind, before):
+            rows.append("\n")
+        before = line.document
         if not repairs and not filters:
             continue
-        counts.update(f"repair {name}" for name in repairs)
+        counts.update(f"repair {name}" for name in repairs if not filters)
         counts["dropped" if filters else "repaired"] += 1
         counts.update(f"{'also' if number else 'drop'} {name}" for number, (name, _) in enumerate(filters))
         entry["what"] = "dropped" if filters else "repaired"

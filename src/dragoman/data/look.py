@@ -25,6 +25,7 @@ from dragoman.base.html.document import PACKAGE, bundled, document, inert
 from dragoman.data.near import Array, band_keys, normalised, signatures, similarity
 from dragoman.data.passes import line_chunks, mapped, pairs_of
 from dragoman.data.rules import FILTERS, Filter, MeasuredPair, Rules
+from dragoman.text.blank import is_blank
 from dragoman.text.checks.faults import FLAGS, faults
 from dragoman.text.clean import clean
 from dragoman.text.corpora.corpus import Corpus
@@ -112,7 +113,7 @@ def _measured(ask: Questions, given: tuple[str, Sequence[Line]]) -> _Found:
         numbers["kinds", f"to repair: {repair.name}"] = np.array(changed)
     for one in ask.filters:
         if one.name not in SAMPLED:
-            numbers["filters", one.name] = np.fromiter(map(one.measure, repaired), float)
+            numbers["filters", one.name] = np.fromiter((_measure(one, pair) for pair in repaired), float)
     terms: Terms = Counter()
     if ask.terms is not None:
         missed = numbers["kinds", _MISSED] = np.zeros(len(pairs), bool)
@@ -124,6 +125,11 @@ def _measured(ask: Questions, given: tuple[str, Sequence[Line]]) -> _Found:
     digests = [*(digests_of((one, "") for one in own) for own in texts), digests_of(pairs)]
     least = signatures([*map(_near, pairs)], 1)[:, 0]
     return numbers, digests, characters, terms, least
+
+
+def _measure(one: Filter, pair: MeasuredPair) -> float:
+    """What a filter measures; NaN for an empty pair, which no filter drops."""
+    return np.nan if is_blank(pair.source + pair.target) else one.measure(pair)
 
 
 def _words(text: str) -> int:
@@ -158,18 +164,21 @@ class _Histogram:
         self.counts = np.zeros(len(self.edges), np.int64)
         self.examples: list[list[tuple[int, Any]]] = [[] for _ in self.edges]
         self._largest = np.full(len(self.edges), np.iinfo(np.uint64).max, np.uint64)  # chance of an example
-        self.sum, self.high = 0, 0.0
+        self.sum, self.finite, self.high = 0, 0, 0.0
 
     def add(self, values: Array, chances: Array, example: Callable[[int], Any]) -> None:
-        """Add numbers. `example` returns what is kept of one, by its place."""
+        """Add numbers that are not NaN. `example` returns what is kept of one, by its place."""
+        own = np.flatnonzero(~np.isnan(values))
+        values, chances = values[own], chances[own]
         places = np.searchsorted(self.edges, values)
         self.counts += np.bincount(places, minlength=len(self.edges))
         finite = values[np.isfinite(values)]
         self.sum += int(np.rint(1000 * finite).sum())  # a whole number, so that no order of sums matters
+        self.finite += len(finite)
         self.high = max(self.high, float(finite.max(initial=0)))
         for i in np.flatnonzero(chances < self._largest[places]).tolist():
             kept = self.examples[places[i]]
-            insort(kept, (int(chances[i]), example(i)), key=lambda one: one[0])
+            insort(kept, (int(chances[i]), example(own[i])), key=lambda one: one[0])
             if len(kept) >= self.size:
                 del kept[self.size :]
                 self._largest[places[i]] = kept[-1][0]
@@ -182,6 +191,7 @@ class _Histogram:
             "edges": [None if np.isinf(edge) else float(edge) for edge in self.edges[own]],
             "counts": self.counts[own].tolist(),
             "sum": self.sum / 1000,
+            "mean": self.sum / 1000 / max(self.finite, 1),
             "max": self.high,
             "examples": [[_shown(one) for _, one in kept] for kept in self.examples[own]],
         }
@@ -249,7 +259,7 @@ class _Looking:
         for one in self.ask.filters:
             if (table := groups["filters"].get(one.name)) is not None:
                 edges = [np.inf if edge is None else edge for edge in table["edges"]]
-                places = np.searchsorted(edges, [row[one.name] for row in sample])
+                places = np.searchsorted(edges, np.nan_to_num([row[one.name] for row in sample], nan=-np.inf))
                 table |= {"sample": places.tolist(), "about": one.help, "limit": one.limit}
         return {
             "languages": self.ask.languages,
@@ -280,7 +290,8 @@ class _Looking:
             told = [Counter(_language(one[side]) for _, (one, _) in kept) for side in sides]
             for one in (one for one in self.ask.filters if one.name in SAMPLED):
                 for _, (example, row) in kept:
-                    row[one.name] = one.measure(MeasuredPair(example[2], example[3], self.ask.languages))
+                    pair = MeasuredPair(example[2], example[3], self.ask.languages)
+                    row[one.name] = _measure(one, pair)
                 found["filters", one.name] = [row[one.name] for _, (_, row) in kept]
         except ConfigError:
             told = None

@@ -140,18 +140,23 @@ def _language(pair: MeasuredPair) -> float:
 
 
 def _script(pair: MeasuredPair) -> float:
-    return max(_foreign(text, code) for text, code in zip(pair[:2], pair.languages, strict=True))
+    one, other = pair.languages
+    return max(_foreign(pair.source, one, pair.target), _foreign(pair.target, other, pair.source))
 
 
-def _foreign(text: str, language: str | None) -> float:
-    """The share of letters in a script that the language is not written in."""
+def _foreign(text: str, language: str | None, other: str) -> float:
+    """The share of letters in a script that the language is not written in.
+
+    Words in Latin letters that the other side has, too, do not count beside Chinese or Japanese.
+    """
     scripts = [one for one, codes in _SCRIPTS.items() if language and base(language) in codes.split()]
     if not scripts or ("LATIN" in scripts and max(text, default="") < _BEYOND_LATIN):
         return 0.0
     if len(letters := _LETTER.findall(text)) < _FEW:
         return 0.0
     if _DENSE.intersection(scripts):  # a character is a word, or most of one; so is a name in Latin letters
-        letters = _LETTER.findall(_LATIN_WORD.sub("x", text))
+        own = _LETTER.findall(_LATIN_WORD.sub(lambda word: "" if word[0] in other else "x", text))
+        letters = own or _LETTER.findall(_LATIN_WORD.sub("x", text))
     return sum(_script_of(c) not in scripts for c in letters) / len(letters)
 
 
@@ -205,7 +210,7 @@ def _boilerplate(pair: MeasuredPair) -> float:
 def _share_of_boilerplate(text: str) -> float:
     if not _MARKED.search(text) and "www." not in text:
         return 0.0
-    return sum(len(found) for found in _BOILERPLATE.findall(text)) / len(text)
+    return sum(map(columns, _BOILERPLATE.findall(text))) / max(columns(text), 1)
 
 
 FILTERS = (  # in their order; of functions that other processes find by their names

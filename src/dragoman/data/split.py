@@ -6,6 +6,7 @@ What is held out is a function of the seed and of the text of each document: tho
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
@@ -29,7 +30,12 @@ def divided(
     `sizes` are the pairs of "valid" and of "test", or fewer where no document fits in what is left. Raises
     DataError for a part without pairs.
     """
-    units = heapq.nsmallest(_POOL * sum(sizes.values()), _units(corpus, seed, max(sizes.values())))
+    most, pool = _POOL * sum(sizes.values()), dict[bytes, _Unit]()
+    for unit in _units(corpus, seed, max(sizes.values())):
+        pool.setdefault(unit[0], unit)  # copies of a document are held out once, and then left out
+        if len(pool) > 8 * most:
+            pool = dict(heapq.nsmallest(most, pool.items()))
+    units = heapq.nsmallest(most, pool.values())
     parts: dict[int, str] = {}
     for part, size in sizes.items():
         left = size
@@ -45,10 +51,15 @@ def divided(
             held[count - 1] = found
     if count == len(parts):
         raise _too_short(corpus, "train")
-    rows = [*held]
+    rows, kept = [*held], Counter[str]()
     for row, (line, likes) in enumerate(HeldOut([*held.values()], least).look_for(corpus, workers)):
         part = parts.get(row, "train")
-        yield part, line, next((likes[at] for at in likes if parts[rows[at]] in _HELD_OUT[part]), None)
+        like = next((likes[at] for at in likes if parts[rows[at]] in _HELD_OUT[part]), None)
+        kept[part] += like is None
+        yield part, line, like
+    for part, size in {"train": 1, **sizes}.items():
+        if size and not kept[part]:
+            raise _too_short(corpus, part)
 
 
 def _too_short(corpus: Corpus, part: str) -> DataError:
@@ -86,6 +97,7 @@ def _marked(lines: Corpus, *, by_line: bool) -> Iterator[tuple[Line, bool, bool]
     before, was_shown = None, False
     for line in lines:
         shown = not (is_blank(line.source) and is_blank(line.target))
-        new = by_line or not was_shown or (before is not None and line.document != before.document)
+        named = before is not None and (line.document or before.document)
+        new = by_line or (line.document != before.document if before and named else not was_shown)
         yield line, before is None or (shown and new), shown
         before, was_shown = line, shown

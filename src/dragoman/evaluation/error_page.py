@@ -79,9 +79,11 @@ def error_page(
 
 def _documents(lines: Iterable[Line]) -> list[str]:
     """The document of each line: its name, or a number where blank lines separate them. Empty for one."""
-    names, number = list[str](), 1
+    names, number, was_blank = list[str](), 1, False
     for line in lines:
-        number += is_blank(line.source) and is_blank(line.target)
+        blank = is_blank(line.source + line.target)
+        number += was_blank and not blank and bool(names)
+        was_blank = blank
         names.append(line.document or f"{number}")
     return names if len({*names}) > 1 else []
 

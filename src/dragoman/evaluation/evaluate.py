@@ -93,7 +93,8 @@ def evaluate(
     """
     check_options(metrics, bootstrap)
     decoding = Decoding.of(decoding, {"split": False, **options})
-    pairs = [(line.source, line.target) for line in open_pairs(list(pairs))]
+    pairs = list(pairs)
+    references = [line.target for line in open_pairs(pairs)]
     began = time.perf_counter()
     items = [(source, one) for (source, _), one in zip(pairs, context or repeat(None), strict=False)]
     own = items if world is None else items[world.rank :: world.size]
@@ -103,7 +104,7 @@ def evaluate(
         translations = _gathered(translations, world)
     return Evaluation(
         translations=tuple(translations),
-        references=tuple(reference for _, reference in pairs),
+        references=tuple(references),
         target_language=translator.pair(decoding)[1],
         seconds=time.perf_counter() - began,
         metrics=tuple(metrics),

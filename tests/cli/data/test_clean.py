@@ -238,6 +238,21 @@ def test_contexts_are_repaired_and_empty_pairs_stay(dragoman_, tmp_path, monkeyp
     assert (entry["what"], entry["context"]) == ("repaired", ["Left &amp; right", "Left & right"])
 
 
+def test_documents_end_where_a_pair_is_dropped_and_between_files(dragoman_, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small_chunks(monkeypatch, 2)
+    for lines_of_a in (2, 3):
+        rows = [{"source": f"Dog {n}", "target": f"Hund {n}", "document": "a"} for n in range(lines_of_a)]
+        rows += [{"source": "Dropped", "target": "", "document": "b"}]
+        rows += [{"source": "Cat", "target": "Katze", "document": "b"}]
+        Path("in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        Path("more.jsonl").write_text(json.dumps(rows[-1]) + "\n")
+        words = ("data", "clean", "in.jsonl", "more.jsonl", "-o", "out.en-de.tsv", "--workers", "1", "-q")
+        assert dragoman_(*words).code == 0
+        blocks = Path("out.en-de.tsv").read_text("utf-8").split("\n\n")
+        assert [block.count("\t") for block in blocks] == [lines_of_a, 1, 1]
+
+
 def test_a_repaired_context_alone_is_a_line_of_the_report(dragoman_, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     row = {"source": "A house", "target": "Ein Haus", "context": "Left  &amp; right"}

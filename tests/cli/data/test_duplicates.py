@@ -106,6 +106,13 @@ def test_leak_takes_two_test_files(dragoman_):
     assert json.loads(ended.out)["test"]["pair"] == 1
 
 
+def test_leak_of_text_in_the_other_direction_is_refused(dragoman_):
+    for number, language in enumerate(("en", "de")):
+        Path(f"test.{language}").write_text(f"{PAIRS[5][number]}\n", encoding="utf-8")
+    ended = dragoman_("data", "leak", "all.en-de.tsv", "--test", "test.de", "test.en", *ALONE)
+    assert (ended.code, "from de to en" in ended.err) == (3, True)
+
+
 def test_split_writes_parts_that_training_reads(dragoman_, folder):
     command = ("data", "split", "all.en-de.tsv", "--valid", 10, "--test", 15, "--similarity", 0.95, *ALONE)
     ended = dragoman_(*command, "-o", "parts")

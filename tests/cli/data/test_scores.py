@@ -279,3 +279,18 @@ def test_a_damaged_file_of_scores_is_named(dragoman_, folder, words) -> None:
         ended = dragoman_(*words, *tail)
         assert (ended.code, message in ended.err) == (3, True)
         assert not Path("x.tsv").exists()
+
+
+def test_empty_pairs_have_no_score_and_stay(dragoman_, folder) -> None:
+    """They end documents: with them, as many of the others are kept."""
+    words = ("data", "clean", "--by", "lexicon", "--keep", 0.5, "--rules", "rules.toml", "--workers", 1, "-q")
+    text = Path("all.en-de.tsv").read_text("utf-8").splitlines()
+    kept = []
+    for name, between in (("plain", ""), ("apart", "\n"), ("blank", "\u00a0\t\u00a0\n")):
+        Path(f"{name}.en-de.tsv").write_text("".join(f"{line}\n{between}" for line in text), "utf-8")
+        assert dragoman_(*words, f"{name}.en-de.tsv", "-o", f"{name}.out.en-de.tsv").code == 0
+        rows = Path(f"{name}.out.en-de.tsv").read_text("utf-8").splitlines()
+        kept.append([row for row in rows if row.strip()])
+        assert len(rows) - len(kept[-1]) == (len(text) if between else 0)
+    assert kept[0] == kept[1] == kept[2]
+    assert len(kept[0]) < len(text)

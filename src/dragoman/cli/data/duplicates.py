@@ -85,9 +85,11 @@ def leak(
       dragoman data leak train.en-de.tsv --test test.en-de.tsv -o clean.en-de.tsv --report leaks.jsonl
     """
     from dragoman.data.likeness import HeldOut
+    from dragoman.documents.context.catalogues import open_parallel
     from dragoman.text.corpora.writing import row_of
 
-    corpus, tests = reading.open(text, output, report, test), reading.open(test, None)
+    corpus = reading.open(text, output, report, test)
+    tests = open_parallel(test, languages=(corpus.source_language, corpus.target_language))
     held_out = HeldOut([(shard.name, line) for shard in tests.shards for line in shard], similarity)
     found: dict[str, set[int]] = {"pair": set(), "source": set(), "target": set()}
     counts, before = Counter(kept=0, left_out=0), None

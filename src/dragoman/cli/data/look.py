@@ -86,9 +86,8 @@ def _opened(names: Sequence[str], languages: tuple[str | None, str | None]) -> t
 def _lines(table: Table) -> Iterator[str]:
     """A short report."""
     yield f"{table['text']}: {count(table['pairs'], 'pair' if len(table['sides']) > 1 else 'line')}"
-    many = table["pairs"]
     sums = [
-        [name, "" if "/" in name else f"{one['sum']:,.0f}", f"{one['sum'] / many:,.3g}", f"{one['max']:,.4g}"]
+        [name, "" if "/" in name else f"{one['sum']:,.0f}", f"{one['mean']:,.3g}", f"{one['max']:,.4g}"]
         for name, one in table["lengths"].items()
     ]
     yield from aligned([["", "all", "average", "largest"], *sums], right=(1, 2, 3))

@@ -24,6 +24,7 @@ from dragoman.cli.models import Loading, check_reverse_folder
 from dragoman.cli.options import Flag
 from dragoman.cli.outcome import tell
 from dragoman.cli.writing import can_resume, shown_rate, writing_to
+from dragoman.text.blank import is_blank
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
@@ -128,10 +129,15 @@ def make_scores(
             # A chunk at a time, so that a command that resumes makes the same batches.
             for chunk in chunks(skip=skipped, size=_TOGETHER):
                 judged = [chunk.rules.judge(line.source, line.target) for line in chunk.lines]
-                found = iter(scorer.scores([one[:2] for one in judged if not one.filters]))
-                rows = [
-                    f"{_NONE}\t{one.filters[0][0]}\n" if one.filters else _row(next(found)) for one in judged
+                # Empty pairs, which end documents, have no score.
+                faults = [
+                    one.filters[0][0] if one.filters else "empty" if is_blank(one.source + one.target) else ""
+                    for one in judged
                 ]
+                found = iter(
+                    scorer.scores([one[:2] for one, fault in zip(judged, faults, strict=True) if not fault])
+                )
+                rows = [f"{_NONE}\t{fault}\n" if fault else _row(next(found)) for fault in faults]
                 scored = sum(not row.startswith(_NONE) for row in rows)
                 head = "" if number else f"# {json.dumps(about)}\n"
                 number += len(rows)

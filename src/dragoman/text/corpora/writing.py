@@ -24,7 +24,7 @@ def check_kind(output: Path) -> None:
 def row_of(line: Line, kind: str, before: str | None = None) -> str:
     """The pair as a row; only .jsonl keeps its context and its document.
 
-    In .tsv an empty row ends the document `before`, that of the pair before it; None stands for no pair.
+    In .tsv it is behind an empty row if it `ends_before`.
     """
     if kind == ".jsonl":
         table = {"source": line.source, "target": line.target}
@@ -32,7 +32,12 @@ def row_of(line: Line, kind: str, before: str | None = None) -> str:
         table |= {key: text for key, text in about.items() if text}
         return json.dumps(table, ensure_ascii=False) + "\n"
     row = "\t".join(re.sub("[\t\r\n]", " ", text) for text in (line.source, line.target)) + "\n"
-    return row if before in (None, line.document) else f"\n{row}"
+    return f"\n{row}" if ends_before(line, kind, before) else row
+
+
+def ends_before(line: Line, kind: str, before: str | None) -> bool:
+    """Whether an empty row ends the document `before`, that of the line before; None stands for no line."""
+    return kind != ".jsonl" and before not in (None, line.document)
 
 
 def pair_rows(lines: Iterable[Line], kind: str) -> Iterator[str]:
