@@ -33,6 +33,7 @@ class Variant:
     engine: Engine
     load_bundle: Callable[[], Bundle]  # the PyTorch model; a native engine does not need it; loaded once
     reads: tuple[str, ...] | None = None  # of an adapter, what it reads with a line, if it says so
+    directions: tuple[tuple[str, str], ...] = ()  # of an adapter for a model of several
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +174,9 @@ def _adapted(loaded: Loaded, folder: Path, adapter: AdapterConfig) -> Variant:
         from dragoman.models.search.engine import PyTorchEngine
 
         engine = PyTorchEngine(load_bundle().model)
-    return Variant(engine=engine, load_bundle=load_bundle, reads=adapter.guidance)
+    return Variant(
+        engine=engine, load_bundle=load_bundle, reads=adapter.guidance, directions=adapter.directions
+    )
 
 
 def _read_bundle(path: str | Path, folder: Path, what: str) -> Bundle:

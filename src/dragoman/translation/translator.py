@@ -143,6 +143,8 @@ class Translator:
             # Risks were learnt for the weights of the model: an adapter's translations have others.
             new = {"engine": one.engine, "_load_bundle": one.load_bundle, "risk_models": {}}
             new |= {} if one.reads is None else {"reads": one.reads}
+            if one.directions:
+                new["_directions"] = Directions(self.tokenizer, self._languages, one.directions)
             if isinstance(one, Loaded):  # with languages of its own
                 larger = type(self).of(one)
                 new = {name: vars(larger)[name] for name in _OF_ADAPTER}

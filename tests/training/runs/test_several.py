@@ -275,6 +275,24 @@ def test_an_adapter_adds_a_language(many: Path, data: Path, tmp_path: Path, opti
 
 
 @pytest.mark.thorough
+def test_an_adapter_says_its_pairs(many: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Also between languages that the model has: with it they are not zero-shot."""
+    pairs = [(german, english[::-1]) for english, german in PAIRS]
+    overrides = ["training.max_updates=1", "training.validate_every=1", "tuning.lora_rank=2"]
+    own: dict[str, Any] = {"source_language": "de", "target_language": "cs"}
+    train(pairs, base=many, output=tmp_path / "tuned", overrides=overrides, **own)
+    adapter, before = tmp_path / "tuned" / "adapter", read_config(many).directions
+    both = Translator.load(many, adapter={"a": adapter})
+    assert both.using(adapter="a").directions == (*before, ("de", "cs"))
+    assert both.using(adapter=None).directions == before
+    both.using(adapter="a").translate(["Ein Hund."], source="de", to="cs")
+    assert "zero-shot" not in caplog.text
+    merge_adapter(many, adapter, tmp_path / "merged")
+    assert read_config(tmp_path / "merged").directions == (*before, ("de", "cs"))
+    assert ("de", "cs") in adapter_summary_of(adapter).directions
+
+
+@pytest.mark.thorough
 def test_an_adapter_with_a_language_opens_closed_tokens_of_the_old_model(data: Path, tmp_path: Path) -> None:
     run(data, tmp_path / "old", "training.close_unseen=true", "model.output_bias=true")
     extend_folder(tmp_path / "old", [], ["pl"], tmp_path / "extended", pieces=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -98,6 +98,7 @@ def write_adapter(
     base: Path,
     name: str,
     guidance: tuple[str, ...] | None = None,
+    directions: Sequence[tuple[str, str]] = (),
     extended: Bundle | None = None,
 ) -> None:
     """Write an adapter into `folder`, the weights last, as float32.
@@ -127,11 +128,10 @@ def write_adapter(
             weights=digest_of(part),
             extended=sealed,
             guidance=guidance,
+            directions=tuple(directions),
         )
         write_adapter_config(config, folder)
-        write_whole(
-            folder / CARD, render_adapter_card(config, parameters, extended.directions if extended else ())
-        )
+        write_whole(folder / CARD, render_adapter_card(config, parameters, directions))
 
 
 def adapted(bundle: Bundle, folder: Path, adapter: AdapterConfig) -> Bundle:
@@ -174,6 +174,7 @@ def merge_adapter(folder: Path, adapter: Path, output: Path) -> None:
         added = read_weights(adapter / ADAPTER_WEIGHTS)
         weights |= merged_matrices(weights, added, about.shape.scale)
         merged = config if about.guidance is None else replace(config, guidance=about.guidance)
+        merged = replace(merged, directions=about.directions or config.directions)
         if (found := extension(adapter, about)) is not None:
             merged, old = replace(found[0], generation=config.generation), found[1]
             tokenizer = tokenizer_of_folder(adapter / EXTENDED, merged)

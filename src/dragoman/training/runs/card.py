@@ -68,7 +68,7 @@ def render(
     """Return the card as Markdown. `command` is empty for a run from Python, `directions` for one pair."""
     languages = f"{recipe.data.source_language} to {recipe.data.target_language}"
     translates = f"from {languages}"
-    if directions:
+    if len(directions) > 1:
         languages = ", ".join(map(direction_name, directions))
         translates = f"between several languages: {languages}"
     head = ["", ""]

@@ -55,6 +55,7 @@ class AdapterConfig:
     weights: str  # the digest of adapter.safetensors
     extended: str | None = None  # the digest of extended/digests.json
     guidance: tuple[str, ...] | None = None  # what it reads with a line; None: the same as the model
+    directions: tuple[tuple[str, str], ...] = ()  # the pairs of a model of several that has it
 
 
 def write_adapter_config(config: AdapterConfig, folder: Path) -> None:
@@ -77,7 +78,7 @@ def read_adapter_config(folder: Path) -> AdapterConfig:
             f"{path}: format_version {version!r}, this dragoman reads {_VERSION}", hint="upgrade dragoman"
         )
     try:
-        table = {"extended": None, "guidance": None} | table
+        table = {"extended": None, "guidance": None, "directions": []} | table
         for name in ("base", "weights", "extended"):
             if not is_digest(table[name]) and (name, table[name]) != ("extended", None):
                 raise TypeError(f"{name} = {table[name]!r} is not a digest")

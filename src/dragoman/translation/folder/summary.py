@@ -291,5 +291,5 @@ def adapter_summary_of(folder: Path) -> AdapterSummary:
         layers=sum(name.endswith(UP) for name in header),
         parameters=sum(outline.count for outline in header.values()),
         bytes=path.stat().st_size,
-        directions=found[0].directions if (found := extension(folder, config)) is not None else (),
+        directions=config.directions or (found[0].directions if (found := extension(folder, config)) else ()),
     )

@@ -78,7 +78,10 @@ def finish_tuning(trainer: Trainer, prepared: Prepared, *, base: Bundle, tuned: 
         if prepared.base is not None and (extended := prepared.base.config.extended) is not None:
             learnt, new = learnt | rows_of_new(weights_of(tuned.model), extended), tuned
         reads = prepared.recipe.data.annotating.names
-        write_adapter(learnt, weaker, adapter, base=folder, name=name, guidance=reads, extended=new)
+        ways = prepared.directions
+        write_adapter(
+            learnt, weaker, adapter, base=folder, name=name, guidance=reads, directions=ways, extended=new
+        )
         say(f"the adapter alone is in {adapter}: use it with the base and --adapter")
     say("translating with the base and with the tuned model")
     texts: dict[str, tuple[Direction | None, Pairs]] = {
