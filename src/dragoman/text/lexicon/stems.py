@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from dragoman.base.languages import base
@@ -27,6 +27,7 @@ _GERMAN = re.compile(r"(.{4,}?)(?:e[rn])?(?:e[nmsr]?|[mnrs])?")
 _FRENCH = re.compile(r"(.{3,}?)(?:(?<!e)aux|al|e?s?|x)")
 _ROMANCE = re.compile(r"(.{3,}?)(?:[aeo]s|[aeios])?")
 _OTHER = re.compile(r"(.{4,}?)(?:[aeiouyаеиоуыэюяіїєαεηιουωı]+[hjmnsvxвимхςν]?)?")
+_RULES = {"de": _GERMAN, "fr": _FRENCH, **dict.fromkeys(("es", "it", "pt", "ca", "gl"), _ROMANCE)}
 
 
 def stem(word: str, language: str) -> str:
@@ -43,7 +44,10 @@ def _stem(word: str, language: str) -> str:
     if not _PLAIN.fullmatch(lower) or _UNSTEMMED.search(lower):
         return lower
     plain = "".join(each for each in unicodedata.normalize("NFD", lower) if not unicodedata.combining(each))
-    return _rule(language)(plain)
+    if base(language) == "en":
+        return _english(plain)
+    found = _RULES.get(base(language), _OTHER).fullmatch(plain)
+    return found[1] if found else plain
 
 
 _kept = lru_cache(maxsize=100_000)(_stem)  # memory stays bounded
@@ -52,20 +56,6 @@ _kept = lru_cache(maxsize=100_000)(_stem)  # memory stays bounded
 def stems(words: Sequence[str], language: str) -> tuple[str, ...]:
     """Return the stem of each word."""
     return tuple(stem(word, language) for word in words)
-
-
-def _rule(language: str) -> Callable[[str], str]:
-    match base(language):
-        case "en":
-            return _english
-        case "de":
-            return lambda word: _cut(_GERMAN, word)
-        case "fr":
-            return lambda word: _cut(_FRENCH, word)
-        case "es" | "it" | "pt" | "ca" | "gl":
-            return lambda word: _cut(_ROMANCE, word)
-        case _:
-            return lambda word: _cut(_OTHER, word)
 
 
 def _english(word: str) -> str:
@@ -77,8 +67,3 @@ def _english(word: str) -> str:
     if word.endswith("ie"):
         return word[:-2] + "y"
     return word[:-1] if word.endswith(("xe", "ze", "che", "she", "sse")) else word
-
-
-def _cut(rule: re.Pattern[str], word: str) -> str:
-    found = rule.fullmatch(word)
-    return found[1] if found else word
