@@ -54,7 +54,7 @@ class TermPairs:
     """Finds terms and their translations in pairs of lines."""
 
     def __init__(self, links: WordLinks, forms: dict[str, str], target_language: str) -> None:
-        """`forms` has the commonest form of a translation by `_key`."""
+        """`forms` has the commonest form of a translation by its key, see `_terms`."""
         self._links, self._forms, self._target_language = links, forms, target_language
 
     @classmethod
@@ -66,9 +66,7 @@ class TermPairs:
         progress("counting the forms of words")
         counts: Counter[tuple[str, str]] = Counter()
         for source, target in pairs():
-            for one in _spans(links, source, target):
-                written = target[one[2] : one[3]]
-                counts[_key(source[one[0] : one[1]], written, target_language), written] += 1
+            counts.update((key, form) for _, key, form in _terms(links, source, target, target_language))
         forms: dict[str, str] = {}
         for (key, form), _ in counts.most_common():
             forms.setdefault(key, form)
@@ -76,12 +74,8 @@ class TermPairs:
 
     def of(self, source: str, target: str) -> list[TermPair]:
         """Return the terms of a pair in the order of the source."""
-        found = []
-        for span in _spans(self._links, source, target):
-            written = target[span[2] : span[3]]
-            key = _key(source[span[0] : span[1]], written, self._target_language)
-            found.append(TermPair(*span, self._forms.get(key, written)))
-        return found
+        terms = _terms(self._links, source, target, self._target_language)
+        return [TermPair(*span, self._forms.get(key, form)) for span, key, form in terms]
 
 
 def draw_notes(terms: Sequence[TermPair], source: str, target: str, random: Random) -> tuple[Note, ...]:
@@ -107,29 +101,29 @@ def _are_neighbours(before: TermPair, one: TermPair, source: str, target: str) -
     )
 
 
-def _key(source: str, written: str, target_language: str) -> str:
-    """The key that all forms of one word share: the source, and the stems of the translation."""
-    return f"{source.lower()}\n{' '.join(stems(written.split(), target_language))}"
+def _terms(
+    links: WordLinks, source: str, target: str, target_language: str
+) -> Iterator[tuple[tuple[int, int, int, int], str, str]]:
+    """Yield (start, end, start, end) of each term and of its translation, in characters; a key; the form.
 
-
-def _spans(links: WordLinks, source: str, target: str) -> Iterator[tuple[int, int, int, int]]:
-    """Yield (start, end, start, end) of each term and of its translation, in characters."""
+    All forms of one word share the key: the source, and the stems of the translation.
+    """
     ours, theirs = words_of_line(source), words_of_line(target)
     found = links.of(ours, theirs)
     taken = {link.source for link in found}, {link.target for link in found}
     for group in _groups(found):
         if not any(link.mutual for link in group):
             continue
-        first, last = min(link.source for link in group), max(link.source for link in group)
-        begin, end = min(link.target for link in group), max(link.target for link in group)
         inside = {link.source for link in group}, {link.target for link in group}
-        apart = (taken[0] - inside[0]).isdisjoint(range(first, last + 1)) and (
-            taken[1] - inside[1]
-        ).isdisjoint(range(begin, end + 1))
+        (first, last), (begin, end) = ((min(side), max(side)) for side in inside)
+        between = {*range(first, last + 1)}, {*range(begin, end + 1)}
+        apart = all(taken[side] & between[side] == inside[side] for side in (0, 1))
         if apart and last - first < _LONGEST and end - begin < _LONGEST_TARGET:
             span = ours[first].start, ours[last].end, theirs[begin].start, theirs[end].end
             if _is_one(ours[first : last + 1], source) and _is_one(theirs[begin : end + 1], target):
-                yield span
+                form = target[span[2] : span[3]]
+                stemmed = " ".join(stems(form.split(), target_language))
+                yield span, f"{source[span[0] : span[1]].lower()}\n{stemmed}", form
 
 
 def _is_one(words: Sequence[PlacedWord], line: str) -> bool:
