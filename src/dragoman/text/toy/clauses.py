@@ -248,11 +248,6 @@ def _goal(dice: Dice, verb: Verb, about: Phrase) -> Pair | None:
 # --- clauses
 
 
-class _Objects(TypedDict, total=False):
-    dative: Phrase
-    accusative: Phrase
-
-
 class _Adverbials(TypedDict, total=False):
     frequency: Pair
     time: Pair
@@ -276,9 +271,10 @@ def clause(
     mood = mood or _mood(dice, verb)
     negated = not positive and is_specific(about) and dice.chance(0.15)
     # "Er isst nicht gern Brot" negates the liking, not the bread.
-    objects = _objects(dice, verb, about, negated and mood != "like to")
+    dative, accusative = _objects(dice, verb, about, negated and mood != "like to")
+    goal = _goal(dice, verb, about)
     core = Clause(
-        subject=about, verb=verb, mood=mood, negated=negated, goal=_goal(dice, verb, about), **objects
+        subject=about, verb=verb, mood=mood, negated=negated, dative=dative, accusative=accusative, goal=goal
     )
     if not adverbials or "state" in verb.traits:
         return core
@@ -309,25 +305,25 @@ def _mood(dice: Dice, verb: Verb) -> str:
     return dice.pick(("can", "could")) if "happens" in verb.traits else dice.pick(_MODALS)
 
 
-def _objects(dice: Dice, verb: Verb, about: Phrase, refuse: bool) -> _Objects:
+def _objects(dice: Dice, verb: Verb, about: Phrase, refuse: bool) -> tuple[Phrase | None, Phrase | None]:
+    """Return the objects in the dative and in the accusative."""
     things = [tag for tag in verb.objects if tag not in _PEOPLE]
     people = [tag for tag in verb.objects if tag in _PEOPLE]
     match verb.frame:
         case "dat":
-            return {"dative": _known(dice, about, DATIVE, refuse)}
+            return _known(dice, about, DATIVE, refuse), None
         case "dat+acc":
             # "die Zeitung einer Frau" would also mean a woman's newspaper.
-            receiver = _known(dice, about, DATIVE, True)
-            return {"dative": receiver, "accusative": thing(dice, things, negated=refuse)}
+            return _known(dice, about, DATIVE, True), thing(dice, things, negated=refuse)
         case "bike":
-            return {"accusative": BIKE}
+            return None, BIKE
         case "swap":
-            return {"accusative": thing(dice, things, definite=True)}
+            return None, thing(dice, things, definite=True)
         case "acc" if dice.chance(len(people) / len(verb.objects)):
-            return {"accusative": _known(dice, about, ACCUSATIVE, refuse, people)}
+            return None, _known(dice, about, ACCUSATIVE, refuse, people)
         case "acc" | "put":
-            return {"accusative": thing(dice, things, negated=refuse, dozens="shop" in verb.traits)}
-    return {}
+            return None, thing(dice, things, negated=refuse, dozens="shop" in verb.traits)
+    return None, None
 
 
 def _known(dice: Dice, about: Phrase, case: int, refuse: bool, tags: Sequence[str] = _PEOPLE) -> Phrase:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dragoman.text.toy import lexicon
 
@@ -87,15 +87,12 @@ def _nouns() -> dict[str, Noun]:
         for head in heads.split(","):
             noun = nouns[head.strip()]
             name = f"{modifier} {noun.english}"
-            nouns[name] = Noun(
-                name,
-                noun.english_plural and f"{modifier} {noun.english_plural}",
-                prefix + noun.german.lower(),
-                noun.german_plural and prefix + noun.german_plural.lower(),
-                noun.gender,
-                noun.weak,
-                noun.tags,
-                noun.adjectives,
+            nouns[name] = replace(
+                noun,
+                english=name,
+                english_plural=noun.english_plural and f"{modifier} {noun.english_plural}",
+                german=prefix + noun.german.lower(),
+                german_plural=noun.german_plural and prefix + noun.german_plural.lower(),
             )
     return nouns
 
