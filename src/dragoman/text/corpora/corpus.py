@@ -61,14 +61,12 @@ def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, No
     Raise ConfigError if it is unclear what to read, DataError if a file is missing, unreadable or empty, if
     the same file is named for both sides, or if the names say that the sides are swapped.
     """
-    names = [str(path) for path in paths]
-    parts = shards_of(names)
+    parts = shards_of([str(path) for path in paths])
     first = _open_shard(parts[0], languages)
     if len(parts) == 1:
         return first
     languages = first_known(languages, (first.source_language, first.target_language))
-    shards = [first, *(_open_shard(part, languages) for part in parts[1:])]
-    return chained(shards)
+    return chained([first, *(_open_shard(part, languages) for part in parts[1:])])
 
 
 def open_sources(path: str | Path, *, languages: Languages = (None, None)) -> Corpus:

@@ -64,11 +64,9 @@ def of_head(columns: Sequence[str], languages: Languages, name: str) -> Language
     Raise DataError, which names the file `name`, if it says that the target is the first column.
     """
     (role, left), (role_2, right) = (of_column(column) for column in columns)
-    cells = [left, right]
-    known = [cell for cell in cells if cell]
-    codes = [base(cell) for cell in cells]
-    named = [base(cell) for cell in known]
-    if any(language_name(code) == code for code in named):
+    known = [cell for cell in (left, right) if cell]
+    codes = [base(left), base(right)]
+    if any(language_name(base(cell)) == base(cell) for cell in known):
         return None
     if not known and not (role and role_2 and (role in SOURCES) != (role_2 in SOURCES)):
         return None

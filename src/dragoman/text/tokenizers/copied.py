@@ -7,6 +7,7 @@ is left out, because it is unclear which ones correspond.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
@@ -48,12 +49,10 @@ class Copied(NamedTuple):
 
 def copied(source: str, target: str) -> list[Copied]:
     """Return the placeholders, numbers and names that both sides have equally often, as in the source."""
-    theirs: dict[tuple[What, str], list[tuple[int, int]]] = {}
-    for what, start, end in _spans(target):
-        theirs.setdefault((what, target[start:end]), []).append((start, end))
-    ours: dict[tuple[What, str], list[tuple[int, int]]] = {}
-    for what, start, end in _spans(source):
-        ours.setdefault((what, source[start:end]), []).append((start, end))
+    ours, theirs = (defaultdict[tuple[What, str], list[tuple[int, int]]](list) for _ in range(2))
+    for text, found in ((source, ours), (target, theirs)):
+        for what, start, end in _spans(text):
+            found[what, text[start:end]].append((start, end))
     return sorted(
         (
             Copied(what, one, other)

@@ -8,8 +8,8 @@ target language `>>fra<<` at the beginning of a source.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from itertools import count
+from collections.abc import Sequence
+from itertools import count, takewhile
 
 from dragoman.text.tokenizers.ids import Specials
 from dragoman.text.tokenizers.marks import marks_among, split_marks
@@ -36,7 +36,8 @@ class Mapped:
         if max(specials.ids) >= len(self._pieces):
             raise ValueError("a special id is not in the vocabulary")
         self._specials = specials
-        self.reserved = tuple(self._reserved())
+        reserved = takewhile(self._ids.__contains__, map(piece, count(1)))  # of an exported model of ours
+        self.reserved = tuple(self._ids[one] for one in reserved)
         self.marks = marks_among(enumerate(self._pieces))
         others = (i for i, piece in enumerate(pieces) if piece == "<mask>" or piece.startswith("<no piece "))
         self._silent = frozenset((*specials.ids, *others))
@@ -94,10 +95,3 @@ class Mapped:
         """Return the SentencePiece model and the list of pieces, by the suffix of their files."""
         pieces = json.dumps(self._pieces, ensure_ascii=False, indent=0).encode()
         return {".spm": self.subwords.to_bytes(), ".vocab.json": pieces}
-
-    def _reserved(self) -> Iterator[int]:
-        """Yield the ids of the reserved pieces that an exported model of ours has."""
-        for number in count(1):
-            if piece(number) not in self._ids:
-                return
-            yield self._ids[piece(number)]

@@ -382,23 +382,19 @@ class Tokenizer:
                 name = f"tokenizer{side}{suffix}"
                 write_whole(folder / name, data)
                 digests[name] = digest(data)
-        table: dict[str, Any] = {"format_version": 1, "config": to_table(self.config)}
+        # Each release reads what it knows: a file has the lowest version that holds it.
+        config, own_ids = to_table(self.config), self.specials != OURS
+        version = 4 if self.config.reserved else 3 if self.config.kind == "mapped" else 2 if own_ids else 1
         if not self.config.reserved:
-            del table["config"]["placeholders"]  # releases without them read the file
-        if not self._marked:
-            for name in _OF_MARKS:
-                del table["config"][name]
-        if self.specials != OURS:
-            # A release that only knows the default ids refuses version 2 and reads all other files.
-            table |= {"format_version": 2, "specials": to_table(self.specials)}
-        version = 4 if self.config.reserved else 3 if self.config.kind == "mapped" else 1
-        table["format_version"] = max(table["format_version"], 5 if self._marked else version)
+            del config["placeholders"]
+        if any(getattr(self.config, name) != getattr(TokenizerConfig, name) for name in _OF_MARKS):
+            version = 5
+        else:
+            config = {name: value for name, value in config.items() if name not in _OF_MARKS}
+        table = {"format_version": version, "config": config}
+        if own_ids:
+            table["specials"] = to_table(self.specials)
         write_whole(folder / _NAME, json.dumps(table | {"files": digests}, indent=2) + "\n")
-
-    @property
-    def _marked(self) -> bool:
-        """Whether the configuration says anything about marks."""
-        return any(getattr(self.config, name) != getattr(TokenizerConfig, name) for name in _OF_MARKS)
 
     @classmethod
     def load(cls, folder: Path) -> Tokenizer:
@@ -427,11 +423,9 @@ class Tokenizer:
             raise ModelError(f"{path}: not a tokenizer's configuration ({error})", hint=_RESTORE) from error
         vocabularies = []
         for side in sides:
-            files = {
-                suffix: read_of_model(folder / name, missing=_MISSING, damaged=_RESTORE)
-                for suffix, name in side.items()
-            }
+            files = {}
             for suffix, name in side.items():
+                files[suffix] = read_of_model(folder / name, missing=_MISSING, damaged=_RESTORE)
                 if digest(files[suffix]) != digests[name]:
                     raise ModelError(
                         f"{folder / name}: damaged, or from another model than {_NAME}", hint=_RESTORE
