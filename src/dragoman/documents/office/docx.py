@@ -11,7 +11,6 @@ from dragoman.base.languages import same
 from dragoman.documents.edits import Edit
 from dragoman.documents.formats import Languages
 from dragoman.documents.office.ooxml import DRAWN, Parts
-from dragoman.documents.office.package import Package
 from dragoman.documents.office.parts import OfficeDocument, relabel, script
 from dragoman.documents.xml.pieces import Element
 
@@ -24,8 +23,7 @@ _OTHERS = [f"wordprocessingml.{name}+xml" for name in ("footnotes", "endnotes", 
 
 def parse(data: bytes, languages: Languages) -> OfficeDocument:
     """Read a Word document or template. Raises DataError if it is damaged, encrypted, unsafe or not Word."""
-    package = Package(data)
-    found = Parts(package, _MAIN, "Word document", ".docx", languages.target)
+    found = Parts(data, _MAIN, "Word document", ".docx", languages.target)
     parts = [found.part(name, "") for name in found.main]
     parts += [*found.read(*_OTHERS, *DRAWN), *found.titles()]
 
@@ -39,4 +37,4 @@ def parse(data: bytes, languages: Languages) -> OfficeDocument:
                 yield relabel(text, one, {name: languages.target})
 
     styles = found.named("wordprocessingml.styles+xml")
-    return OfficeDocument(package, parts, dict.fromkeys(styles[:1], label))
+    return OfficeDocument(found.package, parts, dict.fromkeys(styles[:1], label))

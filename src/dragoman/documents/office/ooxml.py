@@ -38,12 +38,12 @@ _NUMBERS = re.compile(r"\d+")
 class Parts:
     """The parts of a package by their content types (ISO/IEC 29500-2, section 7.3).
 
-    Raises DataError if none is a main part, whose type matches `main`, of the program.
+    Raises DataError if none is a main part, whose type matches `main`, of the program, and as `Package`.
     """
 
-    def __init__(self, package: Package, main: str, program: str, suffix: str, language: str) -> None:
-        self.package, self._language = package, language
-        self._types = _content_types(package)
+    def __init__(self, data: bytes, main: str, program: str, suffix: str, language: str) -> None:
+        self.package, self._language = Package(data), language
+        self._types = _content_types(self.package)
         if any("sheet.binary" in kind for kind in self._types.values()):
             raise DataError("this is a binary file of Excel", hint="save it as .xlsx first")
         self.main = [name for name, kind in self._types.items() if re.fullmatch(main, kind)]

@@ -11,7 +11,6 @@ from dragoman.base.languages import same
 from dragoman.documents.edits import Edit
 from dragoman.documents.formats import Languages
 from dragoman.documents.office.ooxml import DRAWN, Parts
-from dragoman.documents.office.package import Package
 from dragoman.documents.office.parts import OfficeDocument, relabel
 from dragoman.documents.xml.pieces import Element
 
@@ -23,8 +22,7 @@ _MAIN = (
 
 def parse(data: bytes, languages: Languages) -> OfficeDocument:
     """Read a PowerPoint file. Raises DataError if it is damaged, encrypted, unsafe or not PowerPoint."""
-    package = Package(data)
-    found = Parts(package, _MAIN, "PowerPoint presentation", ".pptx", languages.target)
+    found = Parts(data, _MAIN, "PowerPoint presentation", ".pptx", languages.target)
     parts = found.read("presentationml.slide+xml", "presentationml.notesSlide+xml", *DRAWN)
     for name in found.named("presentationml.slideLayout+xml", "presentationml.slideMaster+xml"):
         parts.append(found.part(name, f"{name.rpartition('/')[2]}, ", _is_prompt))
@@ -35,7 +33,7 @@ def parse(data: bytes, languages: Languages) -> OfficeDocument:
             if one.name == "defRPr" and same(one.get("lang"), languages.source):
                 yield relabel(text, one, {"lang": languages.target})
 
-    return OfficeDocument(package, parts, dict.fromkeys(found.main, label))
+    return OfficeDocument(found.package, parts, dict.fromkeys(found.main, label))
 
 
 def _is_prompt(element: Element) -> bool:

@@ -14,7 +14,6 @@ from dragoman.documents.formats import Languages
 from dragoman.documents.markup.inline import has_words
 from dragoman.documents.office.cells import Compared, is_cell_text
 from dragoman.documents.office.ooxml import DRAWN, Parts
-from dragoman.documents.office.package import Package
 from dragoman.documents.office.parts import (
     OfficeDocument,
     Passage,
@@ -61,13 +60,12 @@ _SHOWN = {"P": "1", "N": "1", "D": "1", "T": "1", "F": "A", "A": "A", "Z": "A"} 
 
 def parse(data: bytes, languages: Languages) -> OfficeDocument:
     """Read an Excel workbook. Raises DataError if it is damaged, encrypted, unsafe or not Excel."""
-    package = Package(data)
-    found = Parts(package, _MAIN, "Excel workbook", ".xlsx", languages.target)
+    found = Parts(data, _MAIN, "Excel workbook", ".xlsx", languages.target)
     compared = Compared()
     places: dict[int, str] = {}  # number of a shared string -> its first cell
     sheets: list[tuple[str, Decoded, Element]] = []
     for name in (*found.named(*_SHEETS, *_COMPARING), *found.main):
-        member = package.read(name)
+        member = found.package.read(name)
         with errors_in(name):
             text = decode_file(member).text
             _compare(text, compared)
@@ -78,7 +76,7 @@ def parse(data: bytes, languages: Languages) -> OfficeDocument:
                 sheets.append((name, *read_tree(member)))
     parts = []
     for name in found.named("spreadsheetml.sharedStrings+xml"):
-        strings, root = read_member(package, name)
+        strings, root = read_member(found.package, name)
         items = [one for one in root.children if one.name == "si"]
         other = f"{name.rpartition('/')[2]}, string "
         where = [places.get(number, f"{other}{number + 1}") for number in range(len(items))]
@@ -89,7 +87,7 @@ def parse(data: bytes, languages: Languages) -> OfficeDocument:
         parts.append(XmlPart(name, sheet, sorted(own, key=lambda one: one.start)))
     parts += [*found.read("officedocument.drawing+xml", *DRAWN), *found.titles()]
     computed = found.main if compared.formulas else ()
-    return OfficeDocument(package, parts, dict.fromkeys(computed, _recalculate))
+    return OfficeDocument(found.package, parts, dict.fromkeys(computed, _recalculate))
 
 
 def _compare(text: str, compared: Compared) -> None:
