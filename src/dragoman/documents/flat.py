@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 
+from dragoman.documents.markup.inline import matches
 from dragoman.documents.segment import Code, Content, full_text, merged
 from dragoman.text.checks.placeholders import Kind, find_placeholders, mask
 
@@ -64,8 +65,7 @@ def with_found(content: Content, flags: tuple[str, ...] = ()) -> Content:
     keyed = [each for one in content for each in (_with_keys(one) if isinstance(one, str) else [one])]
     for part in parts(tuple(keyed)):
         items += [part] if isinstance(part, Code) else _found(part, flags)
-    first = 1 + max((one.pair for one in items if isinstance(one, Code)), default=0)
-    return tuple(_paired(items, first))
+    return tuple(_paired(items))
 
 
 def flatten(content: Content) -> Flat:
@@ -187,25 +187,15 @@ def _tag(text: str) -> FoundCode:
     return FoundCode(text, "close" if found[1] else "open")
 
 
-def _paired(items: list[str | Code], number: int) -> list[str | Code]:
+def _paired(items: list[str | Code]) -> list[str | Code]:
     """Number the tags that were found: an opening tag and the next closing one of its name are a pair."""
-    out, opened = list(items), list[tuple[int, str]]()
-    for place, one in enumerate(items):
-        found = (
-            _TAG.fullmatch(one.text) if isinstance(one, FoundCode) and one.kind in ("open", "close") else None
-        )
-        if found is None:
-            continue
-        name = found[2].lower()
-        if not found[1]:
-            opened.append((place, name))
-        elif any(name == each for _, each in opened):
-            while opened and opened[-1][1] != name:
-                opened.pop()
-            start, _ = opened.pop()
-            for at in (start, place):
-                code = out[at]
-                if isinstance(code, Code):
-                    out[at] = replace(code, pair=number, breaks=name in DIVIDING)
-            number += 1
+    kinds = [one.kind if isinstance(one, FoundCode) else "" for one in items]
+    tags = [_TAG.fullmatch(one.text) if isinstance(one, FoundCode) else None for one in items]
+    names = [tag[2].lower() if tag else "" for tag in tags]
+    known = max((one.pair for one in items if isinstance(one, Code)), default=0)
+    out = list(items)
+    for number, places in enumerate(matches(kinds, names, "open", "close").items(), known + 1):
+        for place in places:
+            if isinstance(code := items[place], Code):
+                out[place] = replace(code, pair=number, breaks=names[place] in DIVIDING)
     return out
