@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from dragoman.base.errors import DataError
@@ -32,17 +32,11 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     decoded = decode_file(data, ("utf-16-be", "utf-16-le")[zeros] if zeros >= 0 else None)
     text = decoded.text
     escaped, newline = text.isascii() and "\\U" in text, "\r\n" if "\r\n" in text else "\n"
-    write = partial(_written, escaped=escaped, newline=newline)
-    strings = (
-        KeyedString(*found.span(), value, line, key, note, write)
-        for found, value, line, key, note in _pairs(text)
-        if not is_blank(value)
-    )
-    return PartsDocument(decoded, strings)
+    return PartsDocument(decoded, _strings(text, partial(_written, escaped=escaped, newline=newline)))
 
 
-def _pairs(text: str) -> Iterator[tuple[re.Match[str], str, int, str, str]]:
-    """Yield where a value stands, the value, its line, its key, and the comment above."""
+def _strings(text: str, write: Callable[[str, str], str]) -> Iterator[KeyedString]:
+    """Yield each value that is not blank, with its key and the comment above."""
     lines, place, state, key, note = Lines(text), 0, "a key", "", ""
     while place < len(text):
         found = _TOKEN.match(text, place)
@@ -53,7 +47,8 @@ def _pairs(text: str) -> Iterator[tuple[re.Match[str], str, int, str, str]]:
         elif found and kind in ("double", "single", "word") and state in ("a key", "a value"):
             value = _unescaped(value) if kind != "word" else value
             if state == "a value":
-                yield found, value, lines.line(place), key, note
+                if not is_blank(value):
+                    yield KeyedString(*found.span(), value, lines.line(place), key, note, write)
                 note = ""
             key, state = value, '"=" or ";"' if state == "a key" else '";"'
         elif value == "=" and "=" in state:
