@@ -17,7 +17,7 @@ from dragoman.documents.segment import Code, Content, Segment, Status, translati
 from dragoman.documents.xliff.bilingual import Bilingual, News
 from dragoman.documents.xml.edits import indent, removal, written
 from dragoman.documents.xml.inline import Tag, has_text, write
-from dragoman.documents.xml.pieces import Element, Piece, expect_root, read_xml, without_collection
+from dragoman.documents.xml.pieces import Element, Piece, expect_root, read_xml
 
 _OURS = "dragoman: "
 _PREVIOUS = "dragoman, previous translation: "
@@ -30,7 +30,6 @@ def may_be_qt(start: bytes) -> bool:
     return b"<" in start[:6]
 
 
-@without_collection()
 def parse(data: bytes, languages: Languages) -> Ts:
     """Read a file. Raises DataError, with the line, for one that is damaged or for other languages."""
     if not may_be_qt(data):
