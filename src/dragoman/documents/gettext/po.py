@@ -49,12 +49,13 @@ def parse(data: bytes, languages: Languages) -> Catalogue:
     messages = [entry for entry in entries if not entry.is_header]
     forms, missing = _forms(header, plurals_of(languages.target))
     ends = decoded.text.count("\r\n") * 2 > decoded.text.count("\n")
-    how = _Style("\r\n" if ends else "\n" if "\n" in decoded.text else "\r", is_wrapped(messages))
-    parts = [_Message(entry, _form_count(entry, forms, certain=missing is None), how) for entry in messages]
+    line_end, wraps = "\r\n" if ends else "\n" if "\n" in decoded.text else "\r", is_wrapped(messages)
+    counts = [_form_count(entry, forms, certain=missing is None) for entry in messages]
+    parts = [_Message(*both, line_end, wraps) for both in zip(messages, counts, strict=True)]
     plural = [part for part in parts if part.entry.plural]
     if not plural or any(part.forms != forms for part in plural):
         missing = None  # the file has no use for the rule
-    return Catalogue(decoded, header, parts, how, languages, missing)
+    return Catalogue(decoded, header, parts, line_end, languages, missing)
 
 
 def _forms(header: PoEntry | None, known: Plurals | None) -> tuple[int | None, Plurals | None]:
@@ -87,20 +88,13 @@ def _form_count(entry: PoEntry, forms: int | None, *, certain: bool) -> int:
 
 
 @dataclass(frozen=True)
-class _Style:
-    """How a file is written."""
-
-    line_end: str
-    wrap: bool
-
-
-@dataclass(frozen=True)
 class _Message:
     """An entry that is translated, in `forms` segments."""
 
     entry: PoEntry
     forms: int
-    how: _Style
+    line_end: str
+    wraps: bool  # whether the strings of the file are broken at spaces
 
     @property
     def segments(self) -> list[Segment]:
@@ -112,48 +106,43 @@ class _Message:
         note = "\n".join(one.text[2:].strip() for one in entry.comments if one.text.startswith("#."))
         places = [one.text[2:].split() for one in entry.comments if one.text.startswith("#:")]
         place = next((names[0].partition(":")[0] for names in places if names), "")
+        context = entry.context.value if entry.context else ""
+        blank = Segment(
+            (), f"line {entry.msgid.line}", context=context, note=note, flags=formats, place=place
+        )
         found = Status.DRAFT if "fuzzy" in flags else Status.DONE
         segments = []
         for number, value in enumerate(values):
             source = ((plural if plural and (number or self.forms == 1) else entry.msgid).value,)
             target = translation_of(source, (value,) if value else ())
-            segment = Segment(
-                source,
-                where=f"line {entry.msgid.line}",
-                target=target,
-                state=found if target else Status.MISSING,
-                context=entry.context.value if entry.context else "",
-                note=note,
-                flags=formats,
-                place=place,
-            )
-            segments.append(segment)
+            state = found if target else Status.MISSING
+            segments.append(replace(blank, source=source, target=target, state=state))
         return segments
 
     def edits(self, text: str, results: Sequence[Result | None]) -> list[Edit]:
         done = [result for result in results if result is not None]
         if not done:
             return []
-        how = replace(self.how, wrap=False) if "no-wrap" in self.entry.flags else self.how
         doubts = list(dict.fromkeys(doubt for result in done for doubt in result.doubts))
-        edits = [*self._strings(results, how), *self._previous(text, results)]
+        edits = [*self._strings(results), *self._previous(text, results)]
         if doubts or len(done) == self.forms:
-            edits += _mark(text, self.entry, "; ".join(" ".join(doubt.split()) for doubt in doubts), how)
+            reasons = "; ".join(" ".join(doubt.split()) for doubt in doubts)
+            edits += _mark(text, self.entry, reasons, self.line_end)
         return edits
 
-    def _strings(self, results: Sequence[Result | None], how: _Style) -> list[Edit]:
-        strings = self.entry.strings
+    def _strings(self, results: Sequence[Result | None]) -> list[Edit]:
+        strings, wrap = self.entry.strings, self.wraps and "no-wrap" not in self.entry.flags
         texts = [self._fitted(text_of(result.content)) if result else None for result in results]
         if len(strings) != self.forms:
             if not any(texts):
                 return []
-            lines = (
-                _keyword(number) + quote(one or "", len(_keyword(number)), how.line_end, wrap=how.wrap)
-                for number, one in enumerate(texts)
-            )
-            return [Edit(strings[0].place, strings[-1].end, how.line_end.join(lines))]
+            lines = []
+            for number, one in enumerate(texts):
+                keyword = f"msgstr[{number}] "
+                lines.append(keyword + quote(one or "", len(keyword), self.line_end, wrap=wrap))
+            return [Edit(strings[0].place, strings[-1].end, self.line_end.join(lines))]
         return [
-            Edit(old.start, old.end, quote(new, old.start - old.place, how.line_end, wrap=how.wrap))
+            Edit(old.start, old.end, quote(new, old.start - old.place, self.line_end, wrap=wrap))
             for old, new, result in zip(strings, texts, results, strict=True)
             if result is not None and new is not None and text_of(result.content) != old.value != new
         ]
@@ -165,7 +154,7 @@ class _Message:
             if result is not None and (old := replaced_draft(segment, result)):
                 line = f"# previous msgstr{f'[{number}]' * bool(self.entry.plural)} {on_one_line(old)}"
                 if line not in there:
-                    yield _inserted(text, _after_comments(self.entry), line, self.how)
+                    yield _inserted(text, _after_comments(self.entry), line, self.line_end)
 
     def _fitted(self, text: str) -> str:
         """The text with a newline at its ends where msgid has one, and only there, as gettext demands."""
@@ -175,20 +164,16 @@ class _Message:
         return "\n" * source.startswith("\n") + body + "\n" * source.endswith("\n")
 
 
-def _keyword(form: int) -> str:
-    return f"msgstr[{form}] "
-
-
-def _mark(text: str, entry: PoEntry, reasons: str, how: _Style) -> list[Edit]:
+def _mark(text: str, entry: PoEntry, reasons: str, line_end: str) -> list[Edit]:
     """Edits that mark an entry as doubtful for these reasons, or as translated."""
     ours = [one for one in entry.comments if one.text.startswith(_OURS.rstrip())]
     line, before = _OURS + reasons, [one for one in entry.comments if one.text.startswith("#|")]
     edits = [Edit(one.start, one.end, "") for one in (ours[1:] if reasons else [*ours, *before])]
     if reasons and not ours:
-        edits.append(_inserted(text, _after_comments(entry), line, how))
+        edits.append(_inserted(text, _after_comments(entry), line, line_end))
     elif reasons and ours[0].text != line:
         edits.append(_changed(text, ours[0], line))
-    return edits + _flag(text, entry, fuzzy=bool(reasons), how=how)
+    return edits + _flag(text, entry, line_end, fuzzy=bool(reasons))
 
 
 def _after_comments(entry: PoEntry) -> int:
@@ -197,7 +182,7 @@ def _after_comments(entry: PoEntry) -> int:
     return theirs[-1] if theirs else entry.comments[0].start if entry.comments else entry.start
 
 
-def _flag(text: str, entry: PoEntry, *, fuzzy: bool, how: _Style) -> list[Edit]:
+def _flag(text: str, entry: PoEntry, line_end: str, *, fuzzy: bool) -> list[Edit]:
     if fuzzy == ("fuzzy" in entry.flags):
         return []
     lines = [one for one in entry.comments if one.text.startswith("#,")]
@@ -213,7 +198,7 @@ def _flag(text: str, entry: PoEntry, *, fuzzy: bool, how: _Style) -> list[Edit]:
     if lines:
         return [_changed(text, lines[0], "#, " + ", ".join(["fuzzy", *flags_of(lines[0])]))]
     previous = [one.start for one in entry.comments if one.text.startswith("#|")]
-    return [_inserted(text, previous[0] if previous else entry.start, "#, fuzzy", how)]
+    return [_inserted(text, previous[0] if previous else entry.start, "#, fuzzy", line_end)]
 
 
 def _changed(text: str, comment: Comment, new: str) -> Edit:
@@ -221,10 +206,10 @@ def _changed(text: str, comment: Comment, new: str) -> Edit:
     return Edit(start, start + len(comment.text), new)
 
 
-def _inserted(text: str, place: int, line: str, how: _Style) -> Edit:
+def _inserted(text: str, place: int, line: str, line_end: str) -> Edit:
     """A line of comment at a place, which may be within a line."""
-    before = how.line_end if place and text[place - 1] not in "\r\n" else ""
-    return Edit(place, place, before + line + how.line_end)
+    before = line_end if place and text[place - 1] not in "\r\n" else ""
+    return Edit(place, place, before + line + line_end)
 
 
 class Catalogue(PartsDocument):
@@ -235,12 +220,12 @@ class Catalogue(PartsDocument):
         decoded: Decoded,
         header: PoEntry | None,
         messages: list[_Message],
-        how: _Style,
+        line_end: str,
         languages: Languages,
         missing: Plurals | None,
     ) -> None:
         super().__init__(decoded, messages)
-        self.header, self.how, self.languages, self.missing = header, how, languages, missing
+        self.header, self.line_end, self.languages, self.missing = header, line_end, languages, missing
 
     def render(self, results: list[Result | None]) -> bytes:
         """Return the file with these translations. A change also completes its header.
@@ -268,7 +253,7 @@ class Catalogue(PartsDocument):
             lines = ['msgid ""', 'msgstr ""', f'"Language: {language}\\n"', '"MIME-Version: 1.0\\n"']
             lines += ['"Content-Type: text/plain; charset=UTF-8\\n"', '"Content-Transfer-Encoding: 8bit\\n"']
             lines += [rule] * bool(rule) + ["", ""]
-            return [Edit(0, 0, self.how.line_end.join(lines))]
+            return [Edit(0, 0, self.line_end.join(lines))]
         value = self.header.strings[0]
         old = self._header_text()
         renames = self.languages.renames
@@ -283,5 +268,5 @@ class Catalogue(PartsDocument):
         elif self.missing:
             ended = not value.value or value.value.endswith("\n")
             new = new if ended else new[:-1] + '\\n"'
-            new += self.how.line_end + rule
+            new += self.line_end + rule
         return [Edit(value.start, value.end, new)] if new != old else []
