@@ -6,7 +6,7 @@ do so afterwards; adjacent pairs stay adjacent. No tag is ever lost or doubled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dragoman.documents.segment import Code
@@ -32,10 +32,7 @@ def place(
     tags: Tags, links: Sequence[Link], source: str, target: str, kept: Sequence[tuple[int, int]] = ()
 ) -> list[tuple[int, Code]]:
     """Return the tags with their places in `target`, in order. None is inside a span of `kept`."""
-    placed: list[tuple[int, Code]] = []
-    whole = _Range(links, source, target, kept)
-    _put(_tree(tags, len(source)), 0, len(target), whole, placed)
-    return placed
+    return list(_put(_tree(tags, len(source)), 0, len(target), _Range(links, source, target, kept)))
 
 
 @dataclass
@@ -104,7 +101,7 @@ class _Range:
         return at
 
 
-def _put(nodes: list[_Node], low: int, high: int, where: _Range, placed: list[tuple[int, Code]]) -> None:
+def _put(nodes: list[_Node], low: int, high: int, where: _Range) -> Iterator[tuple[int, Code]]:
     """Place the nodes within target[low:high]: first where each would go, then in that order, apart."""
     spans = []
     for node in nodes:
@@ -116,10 +113,10 @@ def _put(nodes: list[_Node], low: int, high: int, where: _Range, placed: list[tu
         start = max(start, done)
         end = max(end, start)
         if node.open:
-            placed.append((start, node.open))
-        _put(node.inside, start, end, where, placed)
+            yield start, node.open
+        yield from _put(node.inside, start, end, where)
         if node.close:
-            placed.append((end, node.close))
+            yield end, node.close
         done = end
 
 
