@@ -77,27 +77,22 @@ class Package:
             raise DataError(f"{name} is encrypted", hint="save the file without a password")
         if member.method not in (_STORED, _DEFLATED):
             raise DataError(f"{name}: unknown compression {member.method}", hint="save the file again")
-        raw = self._data[member.data : member.end]
-        data = raw if member.method == _STORED else self._inflate(name, raw)
+        data = self._data[member.data : member.end]
+        limit = min(_MEMBER_SIZE, _TOTAL_SIZE - self._inflated, max(_RATIO_FROM, _RATIO * len(data)))
+        if member.method == _DEFLATED:
+            stream = zlib.decompressobj(-zlib.MAX_WBITS)
+            try:
+                data = stream.decompress(data, limit + 1)
+            except zlib.error:
+                raise DataError(f"{name} is damaged", hint=_DAMAGED) from None
+            if len(data) <= limit and not stream.eof:
+                raise DataError(f"{name} is incomplete", hint=_DAMAGED)
+        if len(data) > limit:
+            raise unsafe(f"{name} is too big when inflated")
         self._inflated += len(data)
-        if len(data) > _MEMBER_SIZE or self._inflated > _TOTAL_SIZE:
-            raise _too_big(name)
         _, _, _, _, _, _, crc, _, size, *_ = member.fields
         if len(data) != size or zlib.crc32(data) != crc:
             raise DataError(f"{name} is damaged: its checksum is wrong", hint=_DAMAGED)
-        return data
-
-    def _inflate(self, name: str, raw: bytes) -> bytes:
-        limit = min(_MEMBER_SIZE, _TOTAL_SIZE - self._inflated, max(_RATIO_FROM, _RATIO * len(raw)))
-        stream = zlib.decompressobj(-zlib.MAX_WBITS)
-        try:
-            data = stream.decompress(raw, limit + 1)
-        except zlib.error:
-            raise DataError(f"{name} is damaged", hint=_DAMAGED) from None
-        if len(data) > limit:
-            raise _too_big(name)
-        if not stream.eof:
-            raise DataError(f"{name} is incomplete", hint=_DAMAGED)
         return data
 
     def replace(self, changes: Mapping[str, bytes]) -> bytes:
@@ -220,7 +215,3 @@ def _without_zip64(extra: bytes) -> bytes:
             kept += extra[place : place + 4 + length]
         place += 4 + length
     return kept + extra[place:]
-
-
-def _too_big(name: str) -> DataError:
-    return unsafe(f"{name} is too big when inflated")
