@@ -73,14 +73,17 @@ class XmlFragment:
         self._flush()
 
     def _add_whole(self, place: int, end: int) -> None:
-        first, last = self._tokens[place].start, self._tokens[end].end
         inside = [one for one in self._tokens[place + 1 : end] if one.kind == "text"]
         shown = "".join(_decoded(self._text[one.start : one.end]) for one in inside)
-        solid = bool(shown.strip()) or self._stand_ins
-        code = Code(self._text[first:last], "placeholder" if solid else "empty", shown=shown if solid else "")
-        if self._tokens[place].name in _LINE_BREAKS:
-            code = _line_break(self._text[first:last])
-        self._items.append(Item(first, last, code, visible=True))
+        self._add_one(self._tokens[place], self._tokens[end].end, shown)
+
+    def _add_one(self, token: HtmlToken, end: int, shown: str = "") -> None:
+        """Add an element, or a tag such as <x/>, as one code."""
+        raw, solid = self._text[token.start : end], bool(shown.strip()) or self._stand_ins
+        code = Code(raw, "placeholder" if solid else "empty", shown=shown if solid else "")
+        if token.name in _LINE_BREAKS:
+            code = Code(raw, "empty", shown=" ", breaks=True)
+        self._items.append(Item(token.start, end, code, visible=True))
 
     def _add(self, token: HtmlToken, *, breaks: bool) -> None:
         raw = self._text[token.start : token.end]
@@ -91,10 +94,7 @@ class XmlFragment:
             code = Code(raw, "open" if token.kind == "start" else "close", breaks=breaks)
             self._items.append(Item(token.start, token.end, code, token.name))
         elif token.kind == "start":
-            code = Code(raw, "placeholder" if self._stand_ins else "empty")
-            if token.name in _LINE_BREAKS:
-                code = _line_break(raw)
-            self._items.append(Item(token.start, token.end, code, visible=True))
+            self._add_one(token, token.end)
         elif token.kind == "other" or raw.startswith("<?"):
             self._flush()
         else:
@@ -107,10 +107,6 @@ class XmlFragment:
             source = merged(item.what for item in run)
             if run and has_words(source):
                 self._spans.append(Span(Segment(source, ""), run[0].start, run[-1].end, run))
-
-
-def _line_break(raw: str) -> Code:
-    return Code(raw, "empty", shown=" ", breaks=True)
 
 
 def _decoded(raw: str) -> str:
