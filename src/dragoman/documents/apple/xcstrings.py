@@ -131,7 +131,7 @@ def _segments(
         whole = sources.get((), key)  # of a translation that divides what its source does not
         wanted = {path: one for path, one in wanted.items() if path in there or path[:-1] in groups}
         wanted |= {path: whole for path in there if path not in wanted}
-    segments = {}
+    segments, note = {}, str(entry.get("comment", ""))
     for path, source in wanted.items():
         unit = there.get(path, {})
         value, state = unit.get("value", ""), unit.get("state", "translated")
@@ -143,9 +143,7 @@ def _segments(
         label = ".".join([key, *(one for one in path if one not in ("variations", "substitutions"))])
         old = None if status is Status.MISSING else (value,)
         if not is_blank(source):
-            segments[path] = Segment(
-                (source,), where, old, status, context=label, note=str(entry.get("comment", ""))
-            )
+            segments[path] = Segment((source,), where, old, status, context=label, note=note)
     return segments
 
 

@@ -34,9 +34,7 @@ class _Speech:
 
     @property
     def segments(self) -> list[Segment]:
-        items: list[Item] = []
-        for run in self.runs:
-            items += [Item(run.start, run.start, " "), *run.items]
+        items = (item for run in self.runs for item in (Item(run.start, run.start, " "), *run.items))
         return [Segment(content(paired(items)), f"line {self.runs[0].cue.first}")]
 
     def edits(self, text: str, results: Sequence[Result | None]) -> Iterator[Edit]:

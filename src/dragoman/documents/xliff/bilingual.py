@@ -146,11 +146,10 @@ def inline_tag(piece: Piece, key: str, kind: str) -> Tag:
 
 def is_locked(elements: Iterable[Element | None]) -> bool:
     """Whether an element has an attribute `locked` of some program, such as mq:locked="locked"."""
-    values = [one.attributes.items() for one in elements if one]
     return any(
         name.rpartition("}")[2] == "locked" and value in ("locked", "true", "yes", "1")
-        for items in values
-        for name, value in items
+        for one in filter(None, elements)
+        for name, value in one.attributes.items()
     )
 
 
