@@ -96,8 +96,7 @@ class Parts:
             alternatives: list[Element] = []
             for one in shown(top):
                 if _is_paragraph(one):
-                    passage = read_paragraph(text, one, paragraph(one.start), starts, self._language)
-                    passages += [passage] if passage else []
+                    passages += read_paragraph(text, one, paragraph(one.start), starts, self._language)
                 elif one.name == "AlternateContent" and depth < _DEEPEST:
                     alternatives.append(one)
             begins = [one.start for one in passages]

@@ -119,14 +119,14 @@ def _part(name: str, decoded: Decoded, root: Element, where: str) -> XmlPart:
         if (one.space, one.name) in _PLAIN:
             passages += plain_passage(decoded.text, one, f"{where}paragraph {number}")
             continue
-        reader = _Reader(decoded.text, starts, styles)
-        passage = reader.passage(one, f"{where}paragraph {number}")
-        if passage and (cell := repeating.get(one.start)):
+        found = _Reader(decoded.text, starts, styles).passage(one, f"{where}paragraph {number}")
+        for passage in found if one.start in repeating else ():
             # It repeats its text in an attribute: so must the translation, or the text stays.
+            cell = repeating[one.start]
             passage.copies += attribute_passages(decoded.text, cell, {"string-value": None}, "")
             if [one.segment.source for one in passage.copies] != [passage.segment.source]:
                 passage.copies, passage.limit = [], 0
-        passages += [passage] if passage else []
+        passages += found
     for one in elements:
         if one.name in ("help-message", "error-message"):  # for a cell
             passages += attribute_passages(decoded.text, one, {"title": None}, f"{where}{one.name}")
@@ -171,8 +171,8 @@ class _Reader(ParagraphReader):
         self.after_space = True  # as at the start of a paragraph
         self.closed: tuple[Atom, str] | None = None  # the last atom, if it ends a span, and how that looks
 
-    def passage(self, paragraph: Element, where: str) -> Passage | None:
-        """Return a paragraph as a passage, or None if it has no text."""
+    def passage(self, paragraph: Element, where: str) -> list[Passage]:
+        """Return a paragraph as a passage, none if it has no text."""
         self.inline(paragraph.children)
         pair_ranges(self.atoms, self.pair)
         coded = [(atom.code(), atom) for atom in self.atoms if atom.kind != "text"]

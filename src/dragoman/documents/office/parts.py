@@ -220,9 +220,7 @@ def plain_passage(text: str, element: Element, where: str) -> list[Passage]:
     if any(one.name for one in element.children):
         return []
     place = element.inner, element.inner_end
-    items = [element.plain(text)]
-    passage = passage_of(items, (), where, place, lambda new, _: escaped(full_text(new)))
-    return [passage] if passage else []
+    return passage_of([element.plain(text)], (), where, place, lambda new, _: escaped(full_text(new)))
 
 
 def attribute_passages(
@@ -234,8 +232,7 @@ def attribute_passages(
         start, end = found.span(3 if found[2] is None else 2)
         plain = element.get(name := found[1].rpartition(":")[2])
         if name in limits and any(map(str.isalpha, plain)) and not _FILE.fullmatch(plain.strip()):
-            passage = passage_of([plain], (), where, (before + start, before + end), _write_attribute)
-            if passage:
+            for passage in passage_of([plain], (), where, (before + start, before + end), _write_attribute):
                 passage.limit = limits[name]
                 yield passage
 
@@ -262,16 +259,16 @@ def passage_of(
     where: str,
     place: tuple[int, int],
     write: Write,
-) -> Passage | None:
-    """Return a paragraph as a passage, or None if it has no text. `atoms` are those of its codes."""
+) -> list[Passage]:
+    """Return a paragraph as a passage, none if it has no text. `atoms` are those of its codes."""
     before, source, after = trim(items)
     if not any(isinstance(one, str) for one in source):
-        return None
+        return []
     passage = Passage(Segment(source, where), *place, write, before, after)
     for code, atom in atoms:
         if atom.nested:
             passage.nested.setdefault(code.text, []).append(atom.nested)
-    return passage
+    return [passage]
 
 
 def script(language: str, western: str, asian: str, complex_: str) -> str:

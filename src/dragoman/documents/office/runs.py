@@ -297,15 +297,15 @@ def encoded(text: str) -> str:
 
 def read_paragraph(
     text: str, paragraph: Element, where: str, starts: Sequence[int], language: str
-) -> Passage | None:
-    """Return a paragraph as a passage, or None if it has no text.
+) -> list[Passage]:
+    """Return a paragraph as a passage, none if it has no text.
 
     `starts` are the places of all paragraphs of the file, for those that lie inside this one. `language` is
     that of the translation.
     """
     body = [one for one in paragraph.children if one.name != "pPr"]
     if not body:
-        return None
+        return []
     end = body[-1].start if body[-1].name == "endParaRPr" else paragraph.inner_end
     reader = _Reader(text, paragraph, starts, language)
     reader.inline(body)

@@ -104,12 +104,12 @@ def _recalculate(text: str, root: Element) -> Iterator[Edit]:
         yield retag(text, calculation.tag, {"fullCalcOnLoad": "1"})
 
 
-def _text(passage: Passage | None, compared: Compared) -> Iterator[Passage]:
+def _text(passages: list[Passage], compared: Compared) -> Iterator[Passage]:
     """The passage of a cell, unless it has no words or is a key."""
-    plain = text_of(passage.segment.source) if passage else ""
-    if passage and is_cell_text(plain):
-        passage.limit = 0 if compared.has(plain) else _LONGEST
-        yield passage
+    for passage in passages:
+        if is_cell_text(plain := text_of(passage.segment.source)):
+            passage.limit = 0 if compared.has(plain) else _LONGEST
+            yield passage
 
 
 def _sheet(text: str, root: Element, where: str, compared: Compared) -> Iterator[Passage]:
@@ -122,10 +122,10 @@ def _sheet(text: str, root: Element, where: str, compared: Compared) -> Iterator
             elif one.get("t") == "str" and value and not one.child("f"):
                 span = value.inner, value.inner_end
                 plain = excel_text(value.plain(text))
-                passage = passage_of(
+                passages = passage_of(
                     [plain], (), place, span, lambda new, _: escaped(encoded(full_text(new)))
                 )
-                yield from _text(passage, compared)
+                yield from _text(passages, compared)
         elif one.name in _HEADERS:
             yield from _header(text, one, f"{where}{one.name}")
         elif one.name in ("dataValidation", "hyperlink"):
@@ -147,10 +147,10 @@ def _header(text: str, element: Element, where: str) -> Iterator[Passage]:
         else:
             items.append(Code(escaped(found[0]), "empty", breaks=kind in ("L", "C", "R")))
     items.append(plain[done:])
-    passage = passage_of(items, (), where, (element.inner, element.inner_end), _write_header)
-    if passage and has_words(passage.segment.source):
-        passage.limit = _LONGEST_HEADER
-        yield passage
+    for passage in passage_of(items, (), where, (element.inner, element.inner_end), _write_header):
+        if has_words(passage.segment.source):
+            passage.limit = _LONGEST_HEADER
+            yield passage
 
 
 def _write_header(content: Content, raw: Raw) -> str:
