@@ -19,7 +19,6 @@ from dragoman.base.errors import ConfigError, ModelError
 from dragoman.interop.marian import files, modern
 from dragoman.interop.marian.shape import (
     CONTROLS,
-    EPSILON,
     MULTIPLIER,
     OUTPUT,
     SILENT,
@@ -74,9 +73,9 @@ def read(folder: Path) -> Bundle:
     ]
     specials, sides = _with_start(sides, weights, options)
     try:
-        epsilon = modern.EPSILON if modern.is_modern(options) else EPSILON
-        sizes = [len(side.pieces) for side in sides]
-        config = config_of(options, sizes, specials, norm_epsilon=epsilon)
+        config = config_of(options, [len(side.pieces) for side in sides], specials)
+        if modern.is_modern(options):
+            config = replace(config, norm_epsilon=modern.EPSILON)
         if modern.is_ours(options):
             config = modern.restored(config, options)
             weights = modern.without_tables(weights, options, specials.start)

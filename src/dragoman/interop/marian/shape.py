@@ -145,14 +145,8 @@ def _other_refusals(options: ModelOptions, weights: Mapping[str, Tensor]) -> Ite
         yield "lemma-dim-emb: factored vocabularies"
 
 
-def config_of(
-    options: ModelOptions,
-    sizes: Sequence[int],
-    specials: Specials,
-    *,
-    norm_epsilon: float = EPSILON,
-) -> Config:
-    """Return our configuration, for vocabularies of these sizes.
+def config_of(options: ModelOptions, sizes: Sequence[int], specials: Specials) -> Config:
+    """Return our configuration with the older layers' epsilon, for vocabularies of these sizes.
 
     Raises ConfigError for numbers that no model can have.
     """
@@ -169,7 +163,7 @@ def config_of(
         start_id=specials.start,
         end_id=specials.end,
         norm="pre" if pre else "post",
-        norm_epsilon=norm_epsilon,
+        norm_epsilon=EPSILON,
         final_norm=not pre or _operations(options, "top") == "n",
         activation=_activation(options),
         positions="sinusoidal-t2t" if positioned else "none",
