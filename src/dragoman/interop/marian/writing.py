@@ -42,7 +42,7 @@ from dragoman.interop.pieces import sentencepiece_model
 from dragoman.models.folder.bundle import Bundle
 from dragoman.models.folder.weights import weights_of
 from dragoman.models.shapes import SSRUConfig, TransformerConfig
-from dragoman.text.tokenizers.tokenizer import Tokenizer, Vocabulary
+from dragoman.text.tokenizers.tokenizer import Side, Tokenizer
 from dragoman.version import __version__
 
 _PREPROCESS = """\
@@ -84,8 +84,7 @@ def write(bundle: Bundle, folder: Path) -> None:
     inside = yaml_of({**options, **stated}).encode() + b"\0"
     with replacing(folder / "model.npz") as part, part.open("wb") as file:
         np.savez(file, **{**theirs, OPTIONS: np.frombuffer(inside, np.int8)})
-    sizes = (config.source_vocab, config.target_vocab)
-    names, contents = _vocabularies(bundle, sizes)
+    names, contents = _vocabularies(bundle, (config.source_vocab, config.target_vocab))
     for name, content in contents.items():
         write_whole(folder / name, content)
     decoding = _decoding(bundle, names, classic=options["type"] == "transformer")
@@ -252,15 +251,12 @@ class _Side:
 
 
 def sides_of(tokenizer: Tokenizer) -> tuple[_Side, _Side]:
-    source, target = tokenizer.vocabularies
-    return (
-        _side(source, sentencepiece_model(tokenizer, "source")),
-        _side(target, sentencepiece_model(tokenizer, "target")),
-    )
+    return _side(tokenizer, "source"), _side(tokenizer, "target")
 
 
-def _side(vocabulary: Vocabulary, model: bytes | None) -> _Side:
-    if model is None:
+def _side(tokenizer: Tokenizer, name: Side) -> _Side:
+    vocabulary = tokenizer.vocabularies[name == "target"]
+    if (model := sentencepiece_model(tokenizer, name)) is None:
         raise TypeError(vocabulary)  # `unsupported` refuses words
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     pieces = tuple(vocabulary.pieces(range(len(vocabulary))))
@@ -300,8 +296,6 @@ def _decoding(
     bundle: Bundle, names: list[str], *, classic: bool
 ) -> dict[str, bool | float | str | list[str]]:
     generation, tokenizer = bundle.generation, bundle.tokenizer
-    silent = generation.renormalize or tokenizer.unk_id in generation.banned
-    controls = _controls(tokenizer)
     return {
         "relative-paths": True,
         "models": ["model.npz"],
@@ -309,8 +303,8 @@ def _decoding(
         "beam-size": generation.size,
         "normalize": power_of(generation),
         "word-penalty": 0,
-        "allow-unk": not silent,
-        "allow-special": not set(generation.banned) >= set(controls),
+        "allow-unk": not (generation.renormalize or tokenizer.unk_id in generation.banned),
+        "allow-special": not set(generation.banned) >= set(_controls(tokenizer)),
         "mini-batch": 16 if classic else 1,  # in a batch, the newer layers lose the shorter sentences
         "maxi-batch": 100,
         "maxi-batch-sort": "src",
