@@ -75,14 +75,11 @@ class Marian:
         for factor, numbers in work.items():
             chosen = [sources[number] for number in numbers]
             answers = self.n_best(chosen, size=1, normalize=0.0, max_length_factor=factor)
-            for source, answer in zip(chosen, answers, strict=True):
+            for number, source, answer in zip(numbers, chosen, answers, strict=True):
                 if not answer:
                     what = f"{self.name}: no translation of a line of {len(source):,} tokens"
                     raise DragomanError(what, hint=TOO_LONG)
-            found |= {
-                number: each[0][0][: max_tokens[number]]
-                for number, each in zip(numbers, answers, strict=True)
-            }
+                found[number] = answer[0][0][: max_tokens[number]]
         return [found[number] for number in range(len(sources))]
 
     def n_best(
@@ -110,17 +107,17 @@ class Marian:
 
     def score(self, pairs: Sequence[tuple[Tokens, Tokens]]) -> list[float]:
         with tempfile.TemporaryDirectory(prefix="dragoman-marian-") as work:
-            arguments: dict[str, list[str]] = {"--vocabs": [], "--train-sets": []}
+            vocabularies, texts = list[str](), list[str]()
             for side, name in enumerate(("source", "target")):
                 names, text = (Path(work) / f"{name}.{end}" for end in ("yml", "txt"))
                 names.write_text(self._sides[side].numbers(), "utf-8", newline="\n")
                 lines = (" ".join(f"t{token}" for token in pair[side]) for pair in pairs)
                 text.write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="\n")
-                arguments["--vocabs"].append(str(names))
-                arguments["--train-sets"].append(str(text))
-            flat = [item for option, values in arguments.items() for item in (option, *values)]
-            flat += ["--mini-batch", "1"]  # as in `n_best`
-            out = self._run("score", flat, "").split()
+                vocabularies.append(str(names))
+                texts.append(str(text))
+            arguments = ["--vocabs", *vocabularies, "--train-sets", *texts]
+            arguments += ["--mini-batch", "1"]  # as in `n_best`
+            out = self._run("score", arguments, "").split()
         nothing = (not source and not target for source, target in pairs)
         return [0.0 if empty else float(logp) for empty, logp in zip(nothing, out, strict=True)]
 
