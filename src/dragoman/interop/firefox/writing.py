@@ -121,11 +121,8 @@ def unsupported(bundle: Bundle) -> list[str]:
         f"model.norm_epsilon = {config.norm_epsilon}": config.norm_epsilon == EPSILON or EPSILON,
         f'model.tie = "{config.tie}"': config.tie != "none" or "all, decoder",
         "an embedding that starts the decoder": not start or "zeros, by training.zero_start=true",
-        **{
-            f"model.{name} = {getattr(config, name)}": getattr(config, name) % _STEP == 0
-            or f"a multiple of {_STEP}"
-            for name in ("d_model", "d_ff")
-        },
+        f"model.d_model = {config.d_model}": config.d_model % _STEP == 0 or f"a multiple of {_STEP}",
+        f"model.d_ff = {config.d_ff}": config.d_ff % _STEP == 0 or f"a multiple of {_STEP}",
     }
     faults = [f"{what} (supported: {which})" for what, which in supported.items() if which is not True]
     for side in sides_of(bundle.tokenizer) if bundle.tokenizer.config.kind != "words" else ():

@@ -118,8 +118,7 @@ def read_npz(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             f"{path}: quantised or packed weights ({packed[0]} and {len(packed) - 1} others)",
             hint="import the float32 model.npz that it was made from",
         )
-    tensors = {name: torch.from_numpy(np.array(array, np.float32)) for name, array in weights.items()}
-    return tensors, options
+    return {name: torch.from_numpy(np.array(one, np.float32)) for name, one in weights.items()}, options
 
 
 def _options(items: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -194,11 +193,9 @@ def read_pieces(path: Path) -> list[str]:
 
 def stated_languages(folder: Path) -> tuple[str, str]:
     """Return the languages that metadata.json, README.md or a name states; "und" if none does."""
-    about = _about(folder)
-    if isinstance(source := about.get("sourceLanguage"), str) and isinstance(
-        target := about.get("targetLanguage"), str
-    ):
-        return source, target
+    match _about(folder):
+        case {"sourceLanguage": str(source), "targetLanguage": str(target)}:
+            return source, target
     for name in ("README.md", "README"):
         path = folder / name
         text = path.read_text("utf-8", errors="replace") if path.is_file() else ""
