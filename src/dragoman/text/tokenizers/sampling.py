@@ -14,7 +14,6 @@ from bisect import bisect
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from typing import NamedTuple
 
 Uniform = Callable[[], float]  # in [0, 1)
 
@@ -80,11 +79,9 @@ class MergeSampler:
         return tuple(pieces), trials
 
 
-class _Arrivals(NamedTuple):
-    """The pieces that end at one place in a word."""
-
-    starts: list[int]
-    thresholds: list[float]  # their cumulative probabilities, without the last, which is 1
+# The pieces that end at one place in a word: their starts, and their cumulative probabilities, without the
+# last, which is 1.
+_Arrivals = tuple[list[int], list[float]]
 
 
 class LatticeSampler:
@@ -126,6 +123,5 @@ class LatticeSampler:
             weights = [math.exp(log - most) for log in logs]
             total = math.fsum(weights)
             log_sums.append(most + math.log(total))
-            thresholds = [sum_so_far / total for sum_so_far in accumulate(weights[:-1])]
-            lattice.append(_Arrivals(starts, thresholds))
+            lattice.append((starts, [sum_so_far / total for sum_so_far in accumulate(weights[:-1])]))
         return lattice
