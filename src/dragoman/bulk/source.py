@@ -42,23 +42,12 @@ def kind_of_name(path: Path) -> Kind:
     return _KINDS.get(suffixes[-1], "lines") if suffixes else "lines"
 
 
-def raw_lines(path: Path, start: int, end: int) -> Iterator[bytes]:
-    """Yield the lines between two bytes of a file, with their ends. One that is too long comes in pieces."""
-    with path.open("rb") as file:
-        file.seek(start)
-        while (left := end - file.tell()) > 0 and (line := file.readline(min(left, LONGEST))):
-            yield line
-
-
 def column_values(path: Path, name: str, column: str, group: int) -> list[str | None]:
     """The texts in a row group of a Parquet file. Raises DataError without such a column, or for numbers."""
     parquet = open_parquet(path, name)
-    field = parquet.schema_arrow.names.index(column) if column in parquet.schema_arrow.names else None
-    if field is None:
-        raise DataError(
-            f"{name}: no column {column!r}",
-            hint=f"choose one with --column: {', '.join(parquet.schema_arrow.names)}",
-        )
+    names = parquet.schema_arrow.names
+    if column not in names:
+        raise DataError(f"{name}: no column {column!r}", hint=f"choose one with --column: {', '.join(names)}")
     values = parquet.read_row_group(group, columns=[column]).column(0).to_pylist()
     if any(not isinstance(value, str | None) for value in values):
         raise DataError(f"{name}: column {column!r} is not text", hint="choose another with --column")
@@ -91,7 +80,11 @@ def digest_of_part(salt: str, first: int) -> Any:
 def raw_items(part: TextPart) -> Iterator[bytes]:
     """Yield the input of the digest of a part: lines with their ends, or the values of a column as JSON."""
     if part.kind != "parquet":
-        yield from raw_lines(Path(part.path), part.start, part.end)
+        with open(part.path, "rb") as file:
+            file.seek(part.start)
+            # A line that is too long comes in pieces.
+            while (left := part.end - file.tell()) > 0 and (line := file.readline(min(left, LONGEST))):
+                yield line
         return
     for value in column_values(Path(part.path), part.name, part.column, part.group)[part.start : part.end]:
         yield json.dumps(value).encode()
