@@ -58,7 +58,8 @@ def on_ray(
     installed, nothing answers at the address, or the cluster has too few cores for the workers.
     """
     with _started(address, workers) as ray:
-        count, threads = divide_cores(_cores_of_nodes(ray), workers)
+        nodes = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
+        count, threads = divide_cores([cores for cores in nodes if cores], workers)
         count = min(count, len(parts))
         rows = [json.dumps([number, asdict(part)]) for number, part in enumerate(parts)]
         dataset = ray.data.from_items(rows, override_num_blocks=min(len(rows), count * _BLOCKS)).map_batches(
@@ -81,7 +82,7 @@ def divide_cores(nodes: Sequence[int], workers: int | None) -> tuple[int, int]:
     if not nodes:
         raise ConfigError("the Ray cluster has no cores", hint="start Ray on its machines with --num-cpus")
     if workers is None:
-        threads = min(_MOST_THREADS, *nodes) if len(nodes) > 1 else min(_MOST_THREADS, nodes[0])
+        threads = min(_MOST_THREADS, *nodes)
         return sum(cores // threads for cores in nodes), threads
     if workers > sum(nodes):
         raise ConfigError(
@@ -102,11 +103,6 @@ def check_ray() -> None:
             "Ray is not installed",
             hint="pip install 'dragoman[ray]'; one machine does not need it: --on here",
         )
-
-
-def _cores_of_nodes(ray: Any) -> list[int]:
-    nodes = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
-    return [cores for cores in nodes if cores]
 
 
 @contextmanager
