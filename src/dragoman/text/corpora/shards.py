@@ -53,8 +53,14 @@ def shards_of(names: Sequence[str]) -> list[list[str]]:
         sources, targets = files
         if len(sources) != len(targets):
             raise _unpaired(names, sources, targets)
+    elif len(flat) % 2:
+        raise ConfigError(
+            f"{len(flat)} files: {listing(flat, most=_SHOWN)}",
+            hint="name as many sources as targets: first all sources, then all targets; validation text goes "
+            "after --valid",
+        )
     else:
-        sources, targets = _halves(flat)
+        sources, targets = flat[: len(flat) // 2], flat[len(flat) // 2 :]
     if len(sources) > 1:
         _check_sides(sources, targets)
     return [[*pair] for pair in zip(sources, targets, strict=True)]
@@ -66,16 +72,6 @@ def not_a_pair(names: Sequence[str]) -> ConfigError:
         f"{' '.join(names) or 'no files'}: not a pair of text files",
         hint="name two files (train.en train.de), or files of pairs (.tsv, .jsonl, .tmx), or - alone",
     )
-
-
-def _halves(files: list[str]) -> tuple[list[str], list[str]]:
-    if len(files) % 2:
-        raise ConfigError(
-            f"{len(files)} files: {listing(files, most=_SHOWN)}",
-            hint="name as many sources as targets: first all sources, then all targets; validation text goes "
-            "after --valid",
-        )
-    return files[: len(files) // 2], files[len(files) // 2 :]
 
 
 def _check_sides(sources: list[str], targets: list[str]) -> None:
