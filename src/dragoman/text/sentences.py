@@ -90,8 +90,7 @@ def _places(line: str, code: str) -> Iterable[int]:
 
 def _ends_of_words(line: str, code: str) -> Iterator[int]:
     """Yield where sentences end, by sentencex. It gets the line without the quotes that it would mispair."""
-    body = _BRACKETED.fullmatch(line)
-    kept = _inside(_WHOLE, line) if body is None else set[int]()
+    kept = set[int]() if _BRACKETED.fullmatch(line) else _inside(_WHOLE, line)
     for place in _ends(hide_abbreviations(line, code), code):
         closing = _CLOSING.match(line, place)
         if closing and line[place - 1] in _MARKS:

@@ -71,8 +71,7 @@ def extend(
         source_vocab_size=config.source_vocab_size and len(news[0]),
         languages=() if config.kind == "mapped" else (*config.languages, *languages),
     )
-    new = Tokenizer(config, news[0], news[-1], specials=tokenizer.specials)
-    return new, new_ids[0], new_ids[-1]
+    return Tokenizer(config, news[0], news[-1], specials=tokenizer.specials), new_ids[0], new_ids[-1]
 
 
 def new_pieces(vocabulary: Subwords, lines: Sequence[str], most: int) -> Spelled:

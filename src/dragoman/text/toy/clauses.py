@@ -172,15 +172,12 @@ def echo(phrase: Phrase) -> Phrase | None:
 # --- places
 
 _AT = {
-    "inside": ("in", "in"),
-    "room": ("in", "in"),
-    "outing": ("in", "in"),
+    **dict.fromkeys(("inside", "room", "outing"), ("in", "in")),
     "stop": ("at", "an"),
     "firm": ("at", "in"),
 }
 _TO = {
-    "inside": ("into", "in", ACCUSATIVE),
-    "room": ("into", "in", ACCUSATIVE),
+    **dict.fromkeys(("inside", "room"), ("into", "in", ACCUSATIVE)),
     "outing": ("to", "in", ACCUSATIVE),
     "stop": ("to", "zu", DATIVE),
 }

@@ -38,17 +38,14 @@ def languages(file: TextFile) -> Languages:
     codes = [key for key in record if is_language(key) and isinstance(record[key], str)]
     if len(codes) > 2:  # "id" is more likely an identifier than Indonesian
         codes = [key for key in codes if key != "id"]
-    match codes:
-        case [source, target]:
-            return source, target
-        case _:
-            names = codes or list(record)
-            keys = ", ".join(f'"{key[:_LETTERS]}"' for key in names[:_SHOWN]) or "none"
-            keys += ", ..." if len(names) > _SHOWN else ""
-            raise DataError(
-                f"{file.name}:{number}: which keys hold the sentence and its translation? Keys: {keys}",
-                hint=_HINT,
-            )
+    if len(codes) == 2:
+        return codes[0], codes[1]
+    names = codes or list(record)
+    keys = ", ".join(f'"{key[:_LETTERS]}"' for key in names[:_SHOWN]) or "none"
+    keys += ", ..." if len(names) > _SHOWN else ""
+    raise DataError(
+        f"{file.name}:{number}: which keys hold the sentence and its translation? Keys: {keys}", hint=_HINT
+    )
 
 
 def read(file: TextFile, keys: Languages) -> Iterator[Line]:
