@@ -9,11 +9,11 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.base.files import replacing
@@ -105,12 +105,11 @@ def folder_of(work: Path, task: Task) -> Path:
 
 
 def _paths(name: str) -> list[Path]:
-    if not os.path.lexists(name) and glob.has_magic(name):
-        found = sorted(glob.glob(name, recursive=True))
-        if not found:
-            raise DataError(f"{name}: matches no file", hint="check the pattern")
-        return [Path(one) for one in found]
-    return [Path(name)]
+    if os.path.lexists(name) or not glob.has_magic(name):
+        return [Path(name)]
+    if not (found := sorted(glob.glob(name, recursive=True))):
+        raise DataError(f"{name}: matches no file", hint="check the pattern")
+    return [Path(one) for one in found]
 
 
 def _is_wanted(inside: Path) -> bool:
@@ -168,9 +167,7 @@ def join_parts(task: Task, parts: Sequence[TextPart]) -> BulkCounts:
         if kind_of_name(task.source) == "parquet":
             _write_parquet(task.source, path, parts, counts)
         else:
-            with ExitStack() as stack:
-                file: Any = stack.enter_context(path.open("wb"))
-                file = stack.enter_context(compressing(file, output.suffix))
+            with path.open("wb") as raw, compressing(raw, output.suffix) as file:
                 for part in parts:
                     with _body(part, counts) as body:
                         shutil.copyfileobj(body, file, _BLOCK)
@@ -196,15 +193,12 @@ def _write_parquet(source: Path, path: Path, parts: Sequence[TextPart], counts: 
     with parquet.ParquetWriter(path, schema) as writer:
         for group in range(read.num_row_groups):
             table = read.read_row_group(group)
-            mine = (part for part in parts if part.group == group)
-            column = pyarrow.array([*_values(mine, counts)], pyarrow.string())
+            values: list[str | None] = []
+            for part in (part for part in parts if part.group == group):
+                with _body(part, counts) as body:
+                    values += map(json.loads, body)
+            column = pyarrow.array(values, pyarrow.string())
             writer.write_table(table.append_column(schema.field(NAME), column).cast(schema))
-
-
-def _values(parts: Iterator[TextPart], counts: BulkCounts) -> Iterator[str | None]:
-    for part in parts:
-        with _body(part, counts) as body:
-            yield from map(json.loads, body)
 
 
 Pool = Callable[[BulkJob, Sequence[TextPart]], Iterator[tuple[int, PartResult]]]
