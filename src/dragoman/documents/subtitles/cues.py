@@ -68,10 +68,11 @@ def read_cues(text: str, webvtt: bool) -> list[Cue]:
     """
     rows = list(lines(text))
     raw = [text[row.start : row.end].strip() for row in rows]
+    timings = [_TIMING.fullmatch(text, row.start, row.end) for row in rows]
     found: list[Cue] = []
     times: tuple[int, int] | None = None
-    for place, row in enumerate(rows):
-        timing = _TIMING.fullmatch(text, row.start, row.end)
+    for place, (row, timing) in enumerate(zip(rows, timings, strict=True)):
+        is_number = raw[place].isdigit() and any(timings[place + 1 : place + 2])  # of the cue that follows
         if timing is not None:
             times = _milliseconds(timing.groups()[:4]), _milliseconds(timing.groups()[4:])
             found.append(Cue(*times, [], place + 2))
@@ -80,7 +81,7 @@ def read_cues(text: str, webvtt: bool) -> list[Cue]:
                 f"line {place + 1}: not a timing: {raw[place][:80]}",
                 hint="write it as 00:00:01,000 --> 00:00:02,000",
             )
-        elif times is None or _heads(text, rows, raw, place):
+        elif times is None or is_number:
             continue
         elif raw[place]:
             found[-1].rows.append(row)
@@ -91,13 +92,6 @@ def read_cues(text: str, webvtt: bool) -> list[Cue]:
     if not found and not webvtt and any(raw):
         raise DataError("no cue", hint="a cue begins with a line such as 00:00:01,000 --> 00:00:02,000")
     return [cue for cue in found if cue.rows]
-
-
-def _heads(text: str, rows: list[TextLine], raw: list[str], place: int) -> bool:
-    """Whether a line is the number of the cue whose timing follows."""
-    if not raw[place].isdigit() or place + 1 == len(rows):
-        return False
-    return _TIMING.fullmatch(text, rows[place + 1].start, rows[place + 1].end) is not None
 
 
 def _milliseconds(parts: tuple[str | None, ...]) -> int:
