@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, pairwise
 from typing import NamedTuple
@@ -62,11 +63,10 @@ class _Block:
         self._first: dict[str, int] = {}  # a line and where it comes first
         for number, line in enumerate(lines):
             self._first.setdefault(line, number)
-        counts = array("I", bytes(4 * _BUCKETS))
+        self._counts = array("I", bytes(4 * _BUCKETS))
         for line in self._first:
             for feature in _features(line):
-                counts[feature] += 1
-        self._counts = counts
+                self._counts[feature] += 1
         self._having: dict[int, list[int]] = {}  # a feature -> the lines that have it among their rarest
         for line, number in self._first.items():
             for feature in self._rarest(line):
@@ -89,13 +89,10 @@ class _Block:
 
     def _candidates(self, line: str) -> list[int]:
         """The other lines with most of the rare features of a line, and of nearly its length."""
-        own, shared = self._first[line], dict[int, int]()
+        own, shared = self._first[line], Counter[int]()
         for feature in self._rarest(line):
             having = self._having[feature]
-            if len(having) > _LINES:
-                having = _around(having, own)
-            for number in having:
-                shared[number] = shared.get(number, 0) + 1
+            shared.update(having if len(having) <= _LINES else _around(having, own))
         shared.pop(own, None)
         size = len(line)
         ranked = sorted(shared, key=lambda n: (-shared[n], abs(len(self._lines[n]) - size), n))
