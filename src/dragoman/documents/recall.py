@@ -20,14 +20,10 @@ from dragoman.translation.memory.store import MemoryGuide, TranslationMemory
 
 def recall(memory: TranslationMemory, segment: Segment) -> Result | None:
     """Return the translation that the memory has for a segment, or None."""
-    lead = len(list(takewhile(_is_tag, segment.source)))
-    tail = len(list(takewhile(_is_tag, reversed(segment.source[lead:]))))
-    end = len(segment.source) - tail
-    inner = segment.source[lead:end]
-    for content, before, after in (
-        (segment.source, (), ()),
-        (inner, segment.source[:lead], segment.source[end:]),
-    ):
+    source = segment.source
+    lead = len(list(takewhile(_is_tag, source)))
+    end = len(source) - len(list(takewhile(_is_tag, reversed(source[lead:]))))
+    for content, before, after in ((source, (), ()), (source[lead:end], source[:lead], source[end:])):
         text = full_text(content)
         match = None if is_blank(text) else memory.exact(text)
         if match is None or match.source.count("\n") != text.strip().count("\n"):
