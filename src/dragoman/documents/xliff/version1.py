@@ -167,12 +167,10 @@ class Xliff12(Bilingual[_Unit, _Part]):
         """The content of a target: the <seg-source> with translations in place of segments."""
         if unit.segmented is None or "" in inners:
             return inners[""]
-        there = dict(_marks(unit.target)) if unit.target else {}
+        there = {mid: _inside(self._text, mark) for mid, mark in _marks(unit.target)} if unit.target else {}
         parts, place = [], unit.segmented.inner
         for mid, mark in _marks(unit.segmented):
-            old = there.get(mid)
-            inner = _inside(self._text, old) if old else ""
-            parts += [self._text[place : mark.inner], inners.get(mid, inner)]
+            parts += [self._text[place : mark.inner], (there | inners).get(mid, "")]
             place = mark.inner_end
         return "".join([*parts, self._text[place : unit.segmented.inner_end]])
 
