@@ -90,9 +90,8 @@ def _tags_of(content: Content) -> Iterator[Code]:
 
 def _crosses(content: Content) -> bool:
     """Whether a closing tag comes before its opening one, or not before those opened later."""
-    codes = [one for one in _tags_of(content) if one.pair]
     opened: list[int] = []
-    for code in codes:
+    for code in (one for one in _tags_of(content) if one.pair):
         if code.kind == "open":
             opened.append(code.pair)
         elif code.kind == "close" and (not opened or opened.pop() != code.pair):

@@ -144,10 +144,9 @@ def _content(text: str, rows: list[_Row]) -> Content:
     joined = _joined(text, rows)
     if len(rows) > 1:
         return (joined,)
-    parts = _GAP.split(joined)
     return merged(
         Code(part, "empty", shown=" ", breaks=True) if number % 2 else part
-        for number, part in enumerate(parts)
+        for number, part in enumerate(_GAP.split(joined))
     )
 
 

@@ -64,8 +64,7 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
         note = notes.get(top, "") or (_note(around) if described else "")
         values.append(own := KeyedString(start, end, value, line, path, note, write))
         for form, source, entry in _lacking(text[before:start], around, languages.target):
-            form_of_it = replace(own, value=source)
-            values.append(form_of_it.added(end, f"{path}[{form}]", f",{entry}", "", ""))
+            values.append(replace(own, value=source).added(end, f"{path}[{form}]", f",{entry}", "", ""))
     return PartsDocument(decoded, values, also)
 
 

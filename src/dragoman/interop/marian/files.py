@@ -214,8 +214,7 @@ def stated_languages(folder: Path) -> tuple[str, str]:
 def check_sha256(folder: Path) -> None:
     """Raise ModelError if a file is not the one that Firefox's metadata.json or registry.json describes."""
     wanted = [(path, _about(folder).get("hash")) for path in folder.glob("model.*.bin")]
-    registry = _about(folder, "registry.json")
-    for pair in registry.values():
+    for pair in _about(folder, "registry.json").values():
         for one in pair.values() if isinstance(pair, dict) else ():
             if isinstance(one, dict) and isinstance(name := one.get("name"), str):
                 wanted.append((folder / Path(name).name.removesuffix(".gz"), one.get("expectedSha256Hash")))

@@ -139,9 +139,7 @@ def write_units(
             for name, tag in (("note", "note"), ("origin", f'prop type="{_ORIGIN}"'))
             if name in about
         )
-        values = "".join(
-            f" {name}={_quoted(value, number)}" for name, value in about.items() if name in _ABOUT
-        )
+        values = "".join(f" {name}={_quoted(value, number)}" for name, value in _about(about).items())
         segments = "".join(
             f"<tuv xml:lang={_quoted(code, number)}><seg>{_escaped(text, number)}</seg></tuv>"
             for code, text in zip((source, target), pair, strict=True)
@@ -245,7 +243,7 @@ class _Reader(SafeReader):
             open_text.append(text)
 
 
-def _about(attributes: dict[str, str]) -> dict[str, str]:
+def _about(attributes: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in attributes.items() if name in _ABOUT}
 
 
