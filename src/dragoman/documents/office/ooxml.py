@@ -55,9 +55,9 @@ class Parts:
         named = sorted(self._types, key=lambda name: int((_NUMBERS.findall(name) or ["0"])[-1][:9]))
         return [name for one in endings for name in named if self._types[name].endswith(one)]
 
-    def read(self, *endings: str) -> list[XmlPart]:
+    def read(self, *endings: str, skipped: Callable[[Element], bool] | None = None) -> list[XmlPart]:
         """Those parts with their paragraphs."""
-        return [self.part(name, f"{name.rpartition('/')[2]}, ") for name in self.named(*endings)]
+        return [self.part(name, f"{name.rpartition('/')[2]}, ", skipped) for name in self.named(*endings)]
 
     def titles(self) -> list[XmlPart]:
         return [title_part(self.package, name) for name in self.named(_TITLE)]

@@ -24,9 +24,8 @@ def parse(data: bytes, languages: Languages) -> OfficeDocument:
     """Read a PowerPoint file. Raises DataError if it is damaged, encrypted, unsafe or not PowerPoint."""
     found = Parts(data, _MAIN, "PowerPoint presentation", ".pptx", languages.target)
     parts = found.read("presentationml.slide+xml", "presentationml.notesSlide+xml", *DRAWN)
-    for name in found.named("presentationml.slideLayout+xml", "presentationml.slideMaster+xml"):
-        parts.append(found.part(name, f"{name.rpartition('/')[2]}, ", _is_prompt))
-    parts += found.titles()
+    layouts = ("presentationml.slideLayout+xml", "presentationml.slideMaster+xml")
+    parts += [*found.read(*layouts, skipped=_is_prompt), *found.titles()]
 
     def label(text: str, root: Element) -> Iterator[Edit]:
         for one in root.walk():
