@@ -80,10 +80,7 @@ def tokens(text: str, xml: bool) -> Iterator[HtmlToken]:
 
 
 def _next(text: str, place: int, cdata: bool, last: dict[str, int]) -> HtmlToken:
-    if text[place] != "<":
-        end = text.find("<", place)
-        return HtmlToken("text", place, len(text) if end < 0 else end)
-    after = text[place + 1 : place + 2]
+    after = text[place + 1 : place + 2] if text[place] == "<" else ""
     if after.isascii() and after.isalpha():
         return _tag(text, place, place + 1)
     if after == "/" and text[place + 2 : place + 3].isascii() and text[place + 2 : place + 3].isalpha():
