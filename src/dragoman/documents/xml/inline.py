@@ -90,20 +90,16 @@ class Reader:
                     continue
                 inside, at = self._pieces[at : after - 1], after
                 raw = self._text[piece.start : self._pieces[after - 1].end]
-                match tag.kind:
-                    case "open":
-                        built.open(tag.key, raw, tag)
-                        self._enter(tag.key, tag)
-                    case "close":
-                        built.close(tag.key, raw, tag)
-                        self._leave(tag.key)
-                    case "pair" if inside:
-                        tag = Tag("placeholder", shown=text_in(self._text, inside))
-                        built.add_code(raw, "placeholder", tag)
-                    case "pair" | "empty":
-                        built.add_code(raw, "empty", tag)
-                    case "placeholder":
-                        built.add_code(raw, "placeholder", tag)
+                if tag.kind == "open":
+                    built.open(tag.key, raw, tag)
+                    self._enter(tag.key, tag)
+                elif tag.kind == "close":
+                    built.close(tag.key, raw, tag)
+                    self._leave(tag.key)
+                elif tag.kind == "pair" and inside:
+                    built.add_code(raw, "placeholder", Tag("placeholder", shown=text_in(self._text, inside)))
+                else:
+                    built.add_code(raw, "placeholder" if tag.kind == "placeholder" else "empty", tag)
         return built.content()
 
     def _enter(self, key: str, tag: Tag) -> None:
