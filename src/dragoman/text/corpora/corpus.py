@@ -104,14 +104,13 @@ def _open_shard(names: Sequence[str], languages: Languages) -> Corpus:
             _check_direction(names, of_pair(name), languages)
             named = first_known(languages, of_pair(name))
             columns = next(iter(file)).split("\t")
-            if len(columns) == 2 and (head := of_head(columns, named, file.name)) is not None:
+            head = of_head(columns, named, file.name) if len(columns) == 2 else None
+            if head is not None:
                 log.warning("%s: line 1 names the columns (%s, %s) and is not a pair", file.name, *columns)
                 _check_direction(names, head, named)
                 named = first_known(named, head)
                 if next(islice(file, 1, None), None) is None:
                     raise DataError(f"{file.name}: no pairs under its head", hint="name another file")
-            else:
-                head = None
             return Corpus(file.name, lambda: read_columns(file, skip=head is not None), named, files=files)
         case [name] if kind_of(name) in _JSONL:
             file = open_text(name)
