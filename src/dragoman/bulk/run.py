@@ -194,9 +194,10 @@ def _write_parquet(source: Path, path: Path, parts: Sequence[TextPart], counts: 
         for group in range(read.num_row_groups):
             table = read.read_row_group(group)
             values: list[str | None] = []
-            for part in (part for part in parts if part.group == group):
-                with _body(part, counts) as body:
-                    values += map(json.loads, body)
+            for part in parts:
+                if part.group == group:
+                    with _body(part, counts) as body:
+                        values += map(json.loads, body)
             column = pyarrow.array(values, pyarrow.string())
             writer.write_table(table.append_column(schema.field(NAME), column).cast(schema))
 

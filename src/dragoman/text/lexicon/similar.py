@@ -63,10 +63,10 @@ class _Block:
         self._first: dict[str, int] = {}  # a line and where it comes first
         for number, line in enumerate(lines):
             self._first.setdefault(line, number)
-        self._counts = array("I", bytes(4 * _BUCKETS))
+        counts = self._counts = array("I", bytes(4 * _BUCKETS))
         for line in self._first:
             for feature in _features(line):
-                self._counts[feature] += 1
+                counts[feature] += 1
         self._having: dict[int, list[int]] = {}  # a feature -> the lines that have it among their rarest
         for line, number in self._first.items():
             for feature in self._rarest(line):

@@ -123,5 +123,6 @@ class LatticeSampler:
             weights = [math.exp(log - most) for log in logs]
             total = math.fsum(weights)
             log_sums.append(most + math.log(total))
-            lattice.append((starts, [sum_so_far / total for sum_so_far in accumulate(weights[:-1])]))
+            thresholds = [sum_so_far / total for sum_so_far in accumulate(weights[:-1])]
+            lattice.append((starts, thresholds))
         return lattice

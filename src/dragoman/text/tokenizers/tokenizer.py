@@ -386,7 +386,7 @@ class Tokenizer:
         config, own_ids = to_table(self.config), self.specials != OURS
         version = 4 if self.config.reserved else 3 if self.config.kind == "mapped" else 2 if own_ids else 1
         if not self.config.reserved:
-            del config["placeholders"]
+            del config["placeholders"]  # releases without them read the file
         if any(getattr(self.config, name) != getattr(TokenizerConfig, name) for name in _OF_MARKS):
             version = 5
         else:
