@@ -109,32 +109,27 @@ class Xliff2(Bilingual[_Unit, _Part]):
         self, unit: _Unit, reasons: dict[str, str], previous: dict[str, str]
     ) -> Iterator[Edit]:
         """Put the reasons of each segment into its note, and each draft that is replaced into a new one."""
-        words = {
-            id: self._inner((reason,), id, lambda _: "\N{REPLACEMENT CHARACTER}")
-            for id, reason in reasons.items()
-        }
+
+        def inner(text: str) -> str:
+            return self._inner((text,), "", lambda _: "\N{REPLACEMENT CHARACTER}")
+
         notes = unit.notes.children if unit.notes else []
-        gone = []
+        left, gone = dict(reasons), []
         for note in notes:
             id = note.attributes.get("id", "")
-            if note.attributes.get("category") == _OURS and id in words:
-                if reason := words.pop(id):
-                    yield from self._refill(note, reason)
+            if note.attributes.get("category") == _OURS and id in left:
+                if reason := left.pop(id):
+                    yield from self._refill(note, inner(reason))
                 else:
                     gone.append(note)
-        name = unit.element.prefix(self._text)
-        new = [
-            written(f"{name}note", reason, {"id": id, "category": _OURS})
-            for id, reason in words.items()
-            if reason
-        ]
+        name = f"{unit.element.prefix(self._text)}note"
+        new = [written(name, inner(text), {"id": id, "category": _OURS}) for id, text in left.items() if text]
         taken = {note.attributes.get("id", "") for note in notes}
         for id, text in previous.items():
             if text and not any(self._words(note) == text for note in notes):
                 while id in taken:
                     id += "-"
-                inner = self._inner((text,), id, lambda _: "\N{REPLACEMENT CHARACTER}")
-                new.append(written(f"{name}note", inner, {"id": id, "category": _PREVIOUS}))
+                new.append(written(name, inner(text), {"id": id, "category": _PREVIOUS}))
         if unit.notes and len(gone) == len(notes) and not new:
             yield removal(self._text, unit.notes)
             return
@@ -145,8 +140,8 @@ class Xliff2(Bilingual[_Unit, _Part]):
         elif new:
             after = unit.data or unit.parts[0].element
             space = indent(self._text, after)
-            inner = "".join(space + " " * bool(space) + note for note in new)
-            yield Edit(after.start, after.start, written(f"{name}notes", inner + space) + space)
+            lines = "".join(space + " " * bool(space) + note for note in new)
+            yield Edit(after.start, after.start, written(f"{name}s", lines + space) + space)
 
     def _describe(self, piece: Piece) -> Tag:
         attributes = piece.attributes
