@@ -60,8 +60,7 @@ def parse(data: bytes, languages: Languages) -> Catalogue:
 
 def _forms(header: PoEntry | None, known: Plurals | None) -> tuple[int | None, Plurals | None]:
     """Return the number of plural forms, and the rule if the header lacks it."""
-    text = header.strings[0].value if header else ""
-    stated = _FORMS.search(text)
+    stated = _FORMS.search(header.strings[0].value if header else "")
     if header and stated:
         if not 1 <= len(stated[1]) <= 2 or not 1 <= int(stated[1]) <= _MOST_FORMS:
             raise DataError(f"line {header.line}: nplurals={stated[1][:20]}", hint="1 to 6 forms are usual")

@@ -88,8 +88,7 @@ def _blocks(text: str) -> Iterator[list[_Row]]:
 
 def _row(raw: str, line: TextLine, number: int) -> _Row:
     head = cast("re.Match[str]", _HEAD.match(raw))  # all its parts may be empty
-    body = raw[head.end() :].lstrip()
-    start = line.start + len(raw) - len(body)
+    start = line.start + len(raw) - len(raw[head.end() :].lstrip())
     end = max(start, line.start + len(raw.rstrip()))
     indent = columns(head["indent"].expandtabs())
     return _Row(line, start, end, indent, "".join(head["quote"].split()), bool(head["bullet"]), number)

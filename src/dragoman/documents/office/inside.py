@@ -31,8 +31,7 @@ class Atom:
     def code(self) -> Code:
         """The atom as a code. A text is not one."""
         kind = "empty" if self.kind == "text" else self.kind
-        shown = "" if self.pair else self.text
-        return Code(self.raw, kind, self.pair, shown, self.breaks)
+        return Code(self.raw, kind, self.pair, "" if self.pair else self.text, self.breaks)
 
 
 RangedAtom = TypeVar("RangedAtom", bound=Atom)

@@ -66,8 +66,7 @@ class _Text:
                 made = escape_attribute(text_of(value)).replace("'", "&#39;")
                 old = tags.get(tag, tag)
                 tags[tag] = old[:start] + _escaped(made, "") + old[start + len(raw) :]
-        content = results[0].content if results[0] else self.content
-        new = _written(content, self.wrapped, tags)
+        new = _written(results[0].content if results[0] else self.content, self.wrapped, tags)
         if new != _written(self.content, self.wrapped):
             yield Edit(self.start, self.end, self.before + new + self.after)
 

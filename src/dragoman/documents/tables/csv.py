@@ -182,8 +182,7 @@ def _sides(names: Sequence[str], languages: Languages) -> Iterator[tuple[str, st
 
 def _best(columns: Mapping[str, int], language: str) -> int:
     """The column whose language agrees most with the wanted one, else the first."""
-    tag = closest(language, filter(None, columns))
-    return columns.get(tag or "", min(columns.values()))
+    return columns.get(closest(language, filter(None, columns)) or "", min(columns.values()))
 
 
 def _chosen(names: Sequence[str], wanted: str, line: int) -> int:

@@ -42,9 +42,8 @@ _ROWS = 64  # sentences that `OnnxRuntime` decodes at a time
 def unsupported(bundle: Bundle) -> list[str]:
     """Return the parts of the model that the graphs cannot hold, in plain words."""
     config = bundle.model.config
-    if isinstance(config, TransformerConfig | SSRUConfig):
-        return []
-    return [f"the {config.architecture} architecture"]
+    known = isinstance(config, TransformerConfig | SSRUConfig)
+    return [] if known else [f"the {config.architecture} architecture"]
 
 
 def notes(bundle: Bundle) -> list[str]:

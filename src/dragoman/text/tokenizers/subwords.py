@@ -172,8 +172,7 @@ class Subwords:
     @cached_property
     def spare(self) -> tuple[int, ...]:
         """The ids of the bytes that UTF-8 never uses (RFC 3629, section 1), so that no text has them."""
-        unused = (0xC0, 0xC1, *range(0xF5, 0x100))
-        ids = [self.id_of(f"<0x{byte:02X}>") for byte in unused]
+        ids = [self.id_of(f"<0x{byte:02X}>") for byte in (0xC0, 0xC1, *range(0xF5, 0x100))]
         return tuple(i for i in ids if self._processor.is_byte(i))
 
     @cached_property
