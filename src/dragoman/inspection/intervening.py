@@ -160,11 +160,8 @@ def _while_reading(model: AnySeq2Seq, positions: nn.Module, hook: Callable[[], A
     encode = model.encode
 
     def reading(source_BS: Tensor, source_len_B: Tensor) -> Any:
-        handle = hook()
-        try:
+        with hook():
             return encode(source_BS, source_len_B)
-        finally:
-            handle.remove()
 
     cast(Any, model).encode = reading  # of this one object
 

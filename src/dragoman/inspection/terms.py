@@ -14,7 +14,7 @@ B batch, T queries, S keys, H heads, D head width, E model width.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -208,18 +208,10 @@ def watching(model: AnySeq2Seq) -> Iterator[Calls]:
     def keep(module: nn.Module, arguments: tuple[Any, ...], output: Any) -> None:
         calls.setdefault(module, []).append(ModuleCall(arguments, output))
 
-    watched = [
-        module
-        for module in model.modules()
-        if isinstance(model, Transformer)
-        and (
-            module in (model.positions, model.target_positions)
-            or isinstance(module, SelfAttention | nn.LayerNorm | nn.RMSNorm)
-        )
-    ]
-    handles = [module.register_forward_hook(keep) for module in watched]
-    try:
+    with ExitStack() as hooks:
+        if isinstance(model, Transformer):
+            positions = model.positions, model.target_positions
+            for module in model.modules():
+                if module in positions or isinstance(module, SelfAttention | nn.LayerNorm | nn.RMSNorm):
+                    hooks.enter_context(module.register_forward_hook(keep))
         yield calls
-    finally:
-        for handle in handles:
-            handle.remove()

@@ -6,7 +6,7 @@ L layers, H heads, Q queries, K keys, S source tokens, T target tokens.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, get_args
 
@@ -33,16 +33,13 @@ def recording(model: AnySeq2Seq) -> Iterator[Weights]:
     def keep(kind: str, module: nn.Module, arguments: tuple[Any, ...], output: Any) -> None:
         weights.setdefault(kind, []).append(_weights_of(module, arguments, output))
 
-    handles = []
-    for name, module in model.named_modules():
-        if isinstance(module, SelfAttention | CrossAttention | RecurrentAttention | ConvolutionalAttention):
-            kind = name.split(".")[0] if isinstance(module, SelfAttention) else "cross"
-            handles.append(module.register_forward_hook(partial(keep, kind)))
-    try:
+    attentions = SelfAttention | CrossAttention | RecurrentAttention | ConvolutionalAttention
+    with ExitStack() as hooks:
+        for name, module in model.named_modules():
+            if isinstance(module, attentions):
+                kind = name.split(".")[0] if isinstance(module, SelfAttention) else "cross"
+                hooks.enter_context(module.register_forward_hook(partial(keep, kind)))
         yield weights
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _weights_of(module: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> Tensor:
