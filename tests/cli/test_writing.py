@@ -152,9 +152,9 @@ def test_a_killed_process_goes_on(folder):
 def test_only_what_is_noted_counts(folder, monkeypatch):
     monkeypatch.setattr(Unfinished, "SECONDS", -1.0)
     with pytest.raises(KeyboardInterrupt), Unfinished(folder / "out", {"model": "x"}) as one:
-        one.add(1, "line 1\n", truncated=False)
+        one.add(1, "line 1\n")
         monkeypatch.setattr(Unfinished, "due", False)
-        one.add(2, "line 2\n", truncated=True)
+        one.add(2, "line 2\n", counts={"truncated": 1})
         raise KeyboardInterrupt
     with (folder / "out.unfinished").open("a") as file:
         file.write("half a li")  # after the last note
@@ -162,7 +162,7 @@ def test_only_what_is_noted_counts(folder, monkeypatch):
     with Unfinished(folder / "out", {"model": "x"}) as one:
         assert (one.written.lines, one.written.counts) == (2, {"truncated": 1})
         assert one.written.first == {"truncated": [2]}
-        one.add(3, "line 3\n", truncated=False)
+        one.add(3, "line 3\n")
 
     assert (folder / "out").read_text() == "line 1\nline 2\nline 3\n"
 
@@ -170,7 +170,7 @@ def test_only_what_is_noted_counts(folder, monkeypatch):
 def test_a_line_that_is_written_but_not_counted_does_not_come_twice(folder, monkeypatch):
     monkeypatch.setattr(Unfinished, "SECONDS", -1.0)
     with pytest.raises(KeyboardInterrupt), Unfinished(folder / "out", {}) as one:
-        one.add(1, "line 1\n", truncated=False, counts={"pairs": 1})
+        one.add(1, "line 1\n", counts={"pairs": 1})
         whole = one.append
 
         def interrupted(name: str, content: bytes) -> None:
@@ -178,11 +178,11 @@ def test_a_line_that_is_written_but_not_counted_does_not_come_twice(folder, monk
             raise KeyboardInterrupt
 
         monkeypatch.setattr(one, "append", interrupted)
-        one.add(2, "line 2\n", truncated=False, counts={"pairs": 1})
+        one.add(2, "line 2\n", counts={"pairs": 1})
 
     with Unfinished(folder / "out", {}) as one:
         assert (one.written.lines, one.written.counts) == (1, {"pairs": 1})
-        one.add(2, "line 2\n", truncated=False)
+        one.add(2, "line 2\n")
 
     assert (folder / "out").read_text() == "line 1\nline 2\n"
 
@@ -214,7 +214,7 @@ def test_a_note_that_cannot_be_used_begins_anew(folder, note):
 
     with Unfinished(folder / "out", {}) as one:
         assert one.written.lines == 0
-        one.add(1, "anew\n", truncated=False)
+        one.add(1, "anew\n")
 
     assert (folder / "out").read_text() == "anew\n"
 
@@ -236,7 +236,7 @@ def test_a_stop_while_the_output_is_put_in_its_place_loses_nothing(folder, monke
 
     with contextlib.suppress(KeyboardInterrupt), Unfinished(output, about) as unfinished:
         for number in (1, 2):
-            unfinished.add(number, f"{number}\n", truncated=False)
+            unfinished.add(number, f"{number}\n")
         unfinished.save(written=asdict(unfinished.written))
         for name in ("fsync", "replace", "unlink"):
             monkeypatch.setattr(os, name, counted(getattr(os, name)))
@@ -260,7 +260,7 @@ def test_a_note_without_its_text_does_not_count_the_text_of_others(folder):
 def test_two_commands_do_not_write_one_file(folder):
     pytest.importorskip("fcntl")
     with Unfinished(folder / "out", {}) as one:
-        one.add(1, "one\n", truncated=False)
+        one.add(1, "one\n")
         with pytest.raises(ConfigError, match="another command is writing"):
             Unfinished(folder / "out", {}).__enter__()
 
@@ -270,7 +270,7 @@ def test_two_commands_do_not_write_one_file(folder):
 @pytest.mark.parametrize("error", [DataError("in:2: not valid UTF-8"), ConfigError("no shortlist")])
 def test_bad_input_leaves_nothing(folder, error):
     with pytest.raises(type(error)), Unfinished(folder / "out", {}) as one:
-        one.add(1, "one\n", truncated=False)
+        one.add(1, "one\n")
         raise error
 
     assert [path.name for path in folder.iterdir()] == ["in"]
@@ -281,7 +281,7 @@ def test_bad_input_leaves_nothing(folder, error):
 )
 def test_bad_options_leave_what_an_earlier_command_wrote(folder, error, left):
     with pytest.raises(KeyboardInterrupt), Unfinished(folder / "out", {}) as one:
-        one.add(1, "one\n", truncated=False)
+        one.add(1, "one\n")
         raise KeyboardInterrupt
 
     with pytest.raises(type(error)), Unfinished(folder / "out", {}):

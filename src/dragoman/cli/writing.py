@@ -99,20 +99,14 @@ class Unfinished(GrowingFiles):
             self._lock.release()
 
     def add(
-        self,
-        number: int,
-        text: str,
-        *,
-        truncated: bool,
-        counts: Mapping[str, int] = _NOTHING,
-        more: Sequence[bytes] = (),
+        self, number: int, text: str, *, counts: Mapping[str, int] = _NOTHING, more: Sequence[bytes] = ()
     ) -> None:
         """Write the output of line `number`, and `more` to the other files, and note it once a second."""
         self._adding = True
         self.append(self._text.name, text.encode())
         for path, content in zip(self._others, more, strict=True):
             self.append(str(path), content)
-        self.written.add(number, {"truncated": truncated, **counts})
+        self.written.add(number, counts)
         self._adding = False
         if self.due:
             self.save(written=asdict(self.written))
@@ -195,20 +189,14 @@ class LineStream:
         self.written = Written()
 
     def add(
-        self,
-        number: int,
-        text: str,
-        *,
-        truncated: bool,
-        counts: Mapping[str, int] = _NOTHING,
-        more: Sequence[bytes] = (),
+        self, number: int, text: str, *, counts: Mapping[str, int] = _NOTHING, more: Sequence[bytes] = ()
     ) -> None:
         self._stream.write(text)
         for file, content in zip(self._others, more, strict=True):
             file.write(content)
         if self._flush:
             self._stream.flush()
-        self.written.add(number, {"truncated": truncated, **counts})
+        self.written.add(number, counts)
 
 
 Writer = LineStream | Unfinished

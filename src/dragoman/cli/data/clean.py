@@ -168,8 +168,7 @@ def clean_text(
         done = stack.enter_context(shown_rate(lambda n: None, "cleaning", skipped=skipped, shown=not quiet))
         for chunk, one in mapped(work, judged, reading.processes):
             number += len(chunk.lines)
-            packed = report_bytes(report, one.report)
-            writer.add(number, one.rows, truncated=False, counts=one.counts, more=[packed])
+            writer.add(number, one.rows, counts=one.counts, more=[report_bytes(report, one.report)])
             done(number)
     if scorer is not None and scoring.scores is None:
         scores.unlink(missing_ok=True)

@@ -141,7 +141,7 @@ def make_scores(
                 scored = sum(not row.startswith(_NONE) for row in rows)
                 head = "" if number else f"# {json.dumps(about)}\n"
                 number += len(rows)
-                writer.add(number, head + "".join(rows), truncated=False, counts={"scored": scored})
+                writer.add(number, head + "".join(rows), counts={"scored": scored})
                 done(number)
         if not writer.written.counts.get("scored"):
             raise DataError(

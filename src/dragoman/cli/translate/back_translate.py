@@ -210,8 +210,7 @@ def _write(pairs: Iterator[SyntheticPairs], lines: Input, writer: Writer, *, sho
     """Write the pairs of each line as they come, and count them."""
     with shown_rate(lines.share, "back-translating", skipped=lines.skipped, shown=shown) as done:
         for number, one in enumerate(pairs, lines.skipped + 1):
-            counts = {_PAIRS: len(one.sources)} | one.left_out
-            writer.add(number, one.rows(), truncated=False, counts=counts)
+            writer.add(number, one.rows(), counts={_PAIRS: len(one.sources)} | one.left_out)
             done(number)
 
 

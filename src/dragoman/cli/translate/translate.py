@@ -256,8 +256,9 @@ def translate(
         with shown_rate(lines.share, "translating", skipped=lines.skipped, shown=shown) as done:
             for number, one in enumerate(translations, lines.skipped + 1):
                 row = show(number, one, lines.ends.popleft())
-                counts = {"lacking": one.lacking, "doubtful": bool(one.doubts)}
-                writer.add(number, row, truncated=one.truncated, counts=counts)
+                doubtful = bool(one.doubts)
+                counts = {"truncated": one.truncated, "lacking": one.lacking, "doubtful": doubtful}
+                writer.add(number, row, counts=counts)
                 done(number)
     if quiet:
         return
