@@ -75,12 +75,8 @@ def examine(*, measure: bool = True, folders: Sequence[Path] | None = None) -> l
         findings.append(_no_torch(error, needed=not engine.data["available"]))
     else:
         findings += [_torch(torch), _processor(torch), _loops(), _threads(torch), _gpu(torch)]
-    findings += [
-        _busy(),
-        _memory(),
-        *_folders(default_folders() if folders is None else folders),
-        _encoding(),
-    ]
+    places = default_folders() if folders is None else folders
+    findings += [_busy(), _memory(), *_folders(places), _encoding()]
     if measure and (loaded := sys.modules.get("torch")):
         findings.append(_speed(loaded))
     return findings
@@ -178,36 +174,27 @@ def _engine() -> Finding:
 
     reason, name = unavailable(), "native engine"
     if reason is not None:
-        return Finding(
-            name=name,
-            value=f"not in use: {reason}; PyTorch translates",
-            status="note",
-            advice="install g++ or clang++: translation is then faster, and needs no PyTorch",
-            data={"available": False, "reason": reason},
-        )
+        value, data = f"not in use: {reason}; PyTorch translates", {"available": False, "reason": reason}
+        advice = "install g++ or clang++: translation is then faster, and needs no PyTorch"
+        return Finding(name=name, value=value, status="note", advice=advice, data=data)
     try:
         chosen = instructions()
     except ConfigError as error:
         data = {"available": False, "reason": str(error)}
         return Finding(name=name, value=str(error), status="problem", advice=error.hint, data=data)
     off = os.environ.get("DRAGOMAN_ENGINE") == "pytorch"
-    return Finding(
-        name=name,
-        value=f"{chosen} ({', '.join(TYPES)})" + (", switched off by DRAGOMAN_ENGINE=pytorch" if off else ""),
-        data={"available": True, "instructions": chosen, "types": list(TYPES)},
-    )
+    value = f"{chosen} ({', '.join(TYPES)})" + (", switched off by DRAGOMAN_ENGINE=pytorch" if off else "")
+    data = {"available": True, "instructions": chosen, "types": list(TYPES)}
+    return Finding(name=name, value=value, data=data)
 
 
 def _no_torch(error: Exception, *, needed: bool) -> Finding:
     if has_pytorch():
         value, advice = f"cannot be imported: {error}", "reinstall it: pip install --force-reinstall torch"
         return Finding(name="torch", value=value, status="problem", advice=advice)
-    return Finding(
-        name="torch",
-        value="not installed: training, inspection, and translation without the native engine need it",
-        status="problem" if needed else "note",
-        advice="pip install 'dragoman[train]'",
-    )
+    value = "not installed: training, inspection, and translation without the native engine need it"
+    status: Status = "problem" if needed else "note"
+    return Finding(name="torch", value=value, status=status, advice="pip install 'dragoman[train]'")
 
 
 def _torch(torch: Any) -> Finding:
@@ -283,11 +270,8 @@ def _gpu(torch: Any) -> Finding:
     if devices:
         shown = ", ".join(f"{d['name']} ({d['memory'] / _GIGA:.0f} GB)" for d in devices)
         bf16 = torch.cuda.is_bf16_supported()
-        return Finding(
-            name="GPU",
-            value=f"{shown}, bf16 {'yes' if bf16 else 'no'}",
-            data={"devices": devices, "bf16": bf16},
-        )
+        value = f"{shown}, bf16 {'yes' if bf16 else 'no'}"
+        return Finding(name="GPU", value=value, data={"devices": devices, "bf16": bf16})
     if Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi"):
         advice = (
             "install a torch built for CUDA: see https://pytorch.org/get-started/locally"
@@ -305,9 +289,8 @@ def _busy() -> Finding:
         return Finding(name="load", value="unknown")
     value = f"other programs use {busy:.1f} of {os.cpu_count()} cores"
     advice = "they slow training down and falsify measured speeds: see top"
-    return _judged(
-        "load", value, {"busy_cores": round(busy, 2)}, "warning", advice, fine=busy <= 0.25 * cores
-    )
+    data = {"busy_cores": round(busy, 2)}
+    return _judged("load", value, data, "warning", advice, fine=busy <= 0.25 * cores)
 
 
 def _memory() -> Finding:
@@ -367,10 +350,6 @@ def _speed(torch: Any) -> Finding:
             shown.append(f"{name} {speed:,.0f}" if device == "cpu" else f"GPU {name} {speed:,.0f}")
     chosen = precision_for("auto", torch.device(devices[-1]))
     slow = chosen == "bf16" and len(devices) == 1 and data["cpu_bf16"] < 1.2 * data["cpu_fp32"]
-    return Finding(
-        name="speed",
-        value=f"matrix products: {', '.join(shown)} GFLOP/s",
-        status="note" if slow else "fine",
-        advice="bf16 is no faster on this processor: set training.precision=fp32" if slow else "",
-        data=data,
-    )
+    value = f"matrix products: {', '.join(shown)} GFLOP/s"
+    advice = "bf16 is no faster on this processor: set training.precision=fp32"
+    return _judged("speed", value, data, "note", advice, fine=not slow)
