@@ -6,6 +6,7 @@ import html
 import math
 import re
 from collections.abc import Sequence
+from itertools import groupby
 
 import numpy as np
 from rich.cells import cell_len
@@ -23,7 +24,6 @@ _PIXELS = 40e6  # of a PNG
 _INK, _SOFT, _LINE = "#1b1b1f", "#5c5c66", "#d9d9e0"
 _BLUE, _ORANGE = (8, 69, 128), (176, 71, 0)
 _FATES = {"kept": "#0072b2", "finished": "#009e73", "pruned": "#8a8a94", "banned": "#a33b00"}
-_MARKS = {"kept": "circle", "finished": "square", "pruned": "ring", "banned": "cross"}
 
 
 def attention_svg(
@@ -66,13 +66,8 @@ def heads_svg(trace: Record, kind: Kind | None = None) -> str:
     for layer in range(layers):
         parts.append(_text(16, 78 + layer * high, f"layer {layer + 1}", colour=_SOFT))
         for head in range(heads):
-            parts += _cells(
-                attention.weights[layer, head],
-                64 + head * across,
-                66 + layer * high,
-                cell,
-                masked=attention.causal,
-            )
+            x, y = 64 + head * across, 66 + layer * high
+            parts += _cells(attention.weights[layer, head], x, y, cell, masked=attention.causal)
     return _svg(max(64 + heads * across, 32 + _LETTER * len(title)), 66 + layers * high, parts)
 
 
@@ -135,17 +130,13 @@ def positions_svg(positions: Positions) -> str:
         values = table.values[:_MOST, :_MOST]
         cell = max(2.0, min(14.0, 560 / max(values.shape[1], 1)))
         high = max(2.0, min(14.0, 420 / len(values)))
-        last, heading = table.first + len(values) - 1, "cosine similarity between rows"
-        parts.append(
-            _text(
-                16,
-                y,
-                f"{table.name}: {table.rows} {table.first} to {last}, {values.shape[1]} {table.columns}s",
-            )
-        )
+        last = table.first + len(values) - 1
+        heading = f"{table.name}: {table.rows} {table.first} to {last}, {values.shape[1]} {table.columns}s"
+        parts.append(_text(16, y, heading))
         parts += _cells(values, 16, y + 12, cell, high=high, signed=True)
         across = 16 + values.shape[1] * cell + 32
         if table.columns == "dimension" and len(values) > 1:
+            heading = "cosine similarity between rows"
             parts.append(_text(across, y, heading))
             parts += _cells(cosine_similarity(values), across, y + 12, high, signed=True)
             across += max(len(values) * high, _LETTER * len(heading)) + 32
@@ -194,15 +185,13 @@ def _cells(
             for j in range(columns)
         ]
         j = 0
-        while j < columns:
-            run = j
-            while run < columns and colours[run] == colours[j]:
-                run += 1
-            if colours[j] != "#ffffff":
-                x, y, across = left + j * size, top + i * high, (run - j) * size
+        for colour, run in groupby(colours):
+            length = len([*run])
+            if colour != "#ffffff":
+                x, y, across = left + j * size, top + i * high, length * size
                 place = f'x="{x:.1f}" y="{y:.1f}" width="{across:.2f}" height="{high:.2f}"'
-                parts.append(f'<rect {place} fill="{colours[j]}" shape-rendering="crispEdges"/>')
-            j = run
+                parts.append(f'<rect {place} fill="{colour}" shape-rendering="crispEdges"/>')
+            j += length
     return parts
 
 
@@ -215,15 +204,15 @@ def _colour(share: float) -> str:
 
 def _mark(node: Node, x: float, y: float) -> str:
     colour = _FATES[node.fate]
-    match _MARKS[node.fate]:
-        case "circle":
+    match node.fate:
+        case "kept":
             return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}"/>'
-        case "square":
+        case "finished":
             return f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10" fill="{colour}"/>'
-        case "ring":
+        case "pruned":
             ring = f'fill="#ffffff" stroke="{colour}" stroke-width="1.5"'
             return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" {ring}/>'
-        case _:
+        case "banned":
             path = f"M{x - 4:.1f} {y - 4:.1f}l8 8m0 -8l-8 8"
             return f'<path d="{path}" stroke="{colour}" stroke-width="2"/>'
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
@@ -45,12 +45,9 @@ def _attention(chosen: Chosen) -> Iterator[str]:
     width = max(map(cell_len, chosen.queries))
     yield "  " + " " * width + " " + "".join(f"{i:>3}" for i in range(1, len(chosen.keys) + 1))
     for name, row in zip(chosen.queries, chosen.weights, strict=True):
-        cells = "".join(f" {shade * 2}" for shade in _shaded(row))
+        shades = (_SHADES[min(int(value * len(_SHADES)), len(_SHADES) - 1)] for value in row)
+        cells = "".join(f" {shade * 2}" for shade in shades)
         yield f"  {set_cell_size(name, width)} {cells}".rstrip()
-
-
-def _shaded(row: Array | Sequence[float]) -> str:
-    return "".join(_SHADES[min(int(value * len(_SHADES)), len(_SHADES) - 1)] for value in row)
 
 
 def token_name(text: str, piece: str) -> str:

@@ -18,14 +18,13 @@ def report(
     positions: Positions | None = None,
     *,
     base: float = 10000.0,
-    title: str = "",
     difference: dict[str, Any] | None = None,
 ) -> str:
     """Return a page about one trace or two side by side; without a trace, about `positions` with `base`.
 
     `difference` comes from a `Contrast`, whose two traces these are.
     """
-    title = title or " | ".join(dict.fromkeys(trace.source.text for trace in traces)) or "Positions"
+    title = " | ".join(dict.fromkeys(trace.source.text for trace in traces)) or "Positions"
     lab: dict[str, Any] | None = None
     if not traces:
         positions = positions or laboratory(base=base)
