@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
 import numpy as np
@@ -202,7 +202,7 @@ def _encoded(tokens: list[int], what: str) -> list[int]:
     return tokens
 
 
-def _speller(tokenizer: Tokenizer) -> Callable[[int], tuple[str, str]]:
+def _speller(tokenizer: Tokenizer) -> Spell:
     """Return a function from a target token to its piece and its text."""
 
     def spell(token: int) -> tuple[str, str]:
@@ -230,32 +230,25 @@ def _side(
         own = [place for place, n in zip(places, numbers, strict=True) if n == number]
         start, end = own[0][0], max(place[1] for place in own)
         words.append(Word(text=text[start:end], start=start, end=end))
-    return Text(
-        text=text,
-        language=language,
-        tokens=(*tokens, _special(*eos, len(text))),
-        words=tuple(words),
-    )
+    tokens.append(_special(*eos, len(text)))
+    return Text(text=text, language=language, tokens=tuple(tokens), words=tuple(words))
 
 
 def _special(token: int, name: str, at: int = 0) -> Token:
     return Token(id=token, piece=name, text=name, start=at, end=at, word=None)
 
 
-def _steps(
-    logits_TV: Tensor, tokens: Sequence[int], spell: Callable[[int], tuple[str, str]]
-) -> Iterator[Step]:
+def _steps(logits_TV: Tensor, tokens: Sequence[int], spell: Spell) -> Iterator[Step]:
     logp_TV = logits_TV.log_softmax(-1)
     entropy_T = torch.special.entr(logp_TV.exp()).sum(-1).tolist()
     best = logp_TV.topk(min(ALTERNATIVES, logp_TV.shape[1]))
     for t, token in enumerate(tokens):
         piece, text = spell(token)
         logp = float(logp_TV[t, token])
+        likeliest = zip(best.indices[t].tolist(), best.values[t].exp().tolist(), strict=True)
         others = [
             Alternative(token=other, piece=spell(other)[0], text=spell(other)[1], probability=probability)
-            for other, probability in zip(
-                best.indices[t].tolist(), best.values[t].exp().tolist(), strict=True
-            )
+            for other, probability in likeliest
         ]
         yield Step(
             token=token,
@@ -275,10 +268,8 @@ class Recorder:
     how: Beam
     end_id: int
     spell: Spell
-
-    def __post_init__(self) -> None:
-        self.nodes: list[Node] = []
-        self._of_prefix: dict[tuple[int, ...], int | None] = {(): None}
+    nodes: list[Node] = field(default_factory=list)
+    _of_prefix: dict[tuple[int, ...], int | None] = field(default_factory=lambda: {(): None})
 
     def watch(self, choice: Choice) -> None:
         """Record one step: for each live row its best tokens, the end, and the tokens that rules ban."""
@@ -314,8 +305,7 @@ class Recorder:
     def tree(self, best: Hypothesis) -> Tree:
         """Return the whole tree, with the path to `best` marked."""
         path = set()
-        prefix = best.tokens
-        at = self._of_prefix.get((*prefix, self.end_id))
+        at = self._of_prefix.get((*best.tokens, self.end_id))
         while at is not None:
             path.add(at)
             at = self.nodes[at].parent

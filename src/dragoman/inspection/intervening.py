@@ -118,7 +118,7 @@ def _shift(model: AnySeq2Seq, by: int) -> None:
         x_BTE, start, *rest = arguments
         return x_BTE, start + by, *rest
 
-    _while_reading(model, positions, partial(positions.register_forward_pre_hook, later))
+    _while_reading(model, partial(positions.register_forward_pre_hook, later))
 
 
 def _leave_out(model: AnySeq2Seq) -> None:
@@ -132,7 +132,7 @@ def _leave_out(model: AnySeq2Seq) -> None:
 
     if not isinstance(positions, NoPositions):
         # First of the hooks, so that recording hooks see the input of the model.
-        _while_reading(model, positions, partial(positions.register_forward_hook, plain, prepend=True))
+        _while_reading(model, partial(positions.register_forward_hook, plain, prepend=True))
     for attention in _heads_of(model).get("encoder", ()):
         if isinstance(attention, SelfAttention):
             attention.positions = AttentionPositions()
@@ -155,7 +155,7 @@ def _kind(model: AnySeq2Seq) -> str:
     return "distances" if kind in ("relative", "t5", "alibi", "rotary") else kind
 
 
-def _while_reading(model: AnySeq2Seq, positions: nn.Module, hook: Callable[[], Any]) -> None:
+def _while_reading(model: AnySeq2Seq, hook: Callable[[], Any]) -> None:
     """Have the hook in place while the model reads a source, because the decoder may use the same module."""
     encode = model.encode
 
