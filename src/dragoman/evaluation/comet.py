@@ -87,20 +87,16 @@ def comet_scores(
             )
         except OSError as error:
             raise ConfigError(f"{python}: {error.strerror}", hint="name the Python of COMET") from error
-        match done.returncode:
-            case 0:
-                scores = [100 * score for score in json.loads(answer.read_text(encoding="utf-8"))]
-            case code if code == _NO_COMET:
-                hint = (
-                    "pip install unbabel-comet in another environment, and pass its Python as --comet-python"
-                )
-                raise ConfigError(f"{python}: COMET is not installed", hint=hint)
-            case code if code == _NO_MODEL:
-                hint = "download it, such as with: hf download Unbabel/wmt22-comet-da; or name its folder"
-                raise ConfigError(f"{model}: no such model of COMET on this machine", hint=hint)
-            case code:
-                last = (done.stderr.strip().splitlines() or [f"exit code {code}"])[-1]
-                raise ConfigError(f"{model}: COMET failed: {last}", hint=f"try it in {python}")
+        if done.returncode == _NO_COMET:
+            hint = "pip install unbabel-comet in another environment, and pass its Python as --comet-python"
+            raise ConfigError(f"{python}: COMET is not installed", hint=hint)
+        if done.returncode == _NO_MODEL:
+            hint = "download it, such as with: hf download Unbabel/wmt22-comet-da; or name its folder"
+            raise ConfigError(f"{model}: no such model of COMET on this machine", hint=hint)
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+            raise ConfigError(f"{model}: COMET failed: {last}", hint=f"try it in {python}")
+        scores = [100 * score for score in json.loads(answer.read_text(encoding="utf-8"))]
     lines = len(sources)
     return {name: scores[at * lines : (at + 1) * lines] for at, name in enumerate(systems)}
 

@@ -88,24 +88,19 @@ class PairScorer:
         return [next(found) if reason is None else PairScore(reason=reason) for reason in reasons]
 
     def _dual(self, pairs: Sequence[Pair], reverse: Translator) -> list[PairScore]:
-        sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
-        most = self.batch_tokens
-        there = self.forward.score(sources, targets, source=self.source, to=self.to, batch_tokens=most)
-        back = reverse.score(targets, sources, source=self.to, to=self.source, batch_tokens=most)
-        both = [
-            (cross_entropy(one.token_logp), cross_entropy(other.token_logp))
-            for one, other in zip(there, back, strict=True)
-        ]
-        return [PairScore(dual_score(*entropies), entropies) for entropies in both]
+        turned, most = [(target, source) for source, target in pairs], self.batch_tokens
+        there = self.forward.score(pairs, source=self.source, to=self.to, batch_tokens=most)
+        back = reverse.score(turned, source=self.to, to=self.source, batch_tokens=most)
+        entropies = ([cross_entropy(one.token_logp) for one in scored] for scored in (there, back))
+        return [PairScore(dual_score(*both), both) for both in zip(*entropies, strict=True)]
 
     def _round_trip(self, pairs: Sequence[Pair]) -> list[PairScore]:
-        sources = [source for source, _ in pairs]
+        sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
         found = self.forward.translate(
             sources, source=self.source, to=self.to, beam=1, split=False, batch_tokens=self.batch_tokens
         )
-        return [
-            PairScore(sentence_chrf(one.text, target)) for one, (_, target) in zip(found, pairs, strict=True)
-        ]
+        texts = [one.text for one in found]
+        return [PairScore(sentence_chrf(*both)) for both in zip(texts, targets, strict=True)]
 
 
 def best_of(scores: Sequence[float], *, share: float = 1.0, least: float = 0.0) -> list[bool]:

@@ -134,8 +134,8 @@ def examples_of(
         found: list[Example] = []
         while some := rows[len(found) : len(found) + _AT_ONCE]:
             progress(f"scoring {what}: {len(found):,} of {len(rows):,}")
-            lines = [sources[line] for line, _, _ in some]
-            evidence = translator.evidence(lines, [text for _, text, _ in some], source=source, to=to)
+            both = [(sources[line], text) for line, text, _ in some]
+            evidence = translator.evidence(both, source=source, to=to)
             found += [
                 Example(line, sources[line], text, one, error)
                 for (line, text, error), one in zip(some, evidence, strict=True)

@@ -67,11 +67,8 @@ class RiskReport:
         blocks = [aligned(self.facts(), right=(1,)), reliability(self.bins)]
         blocks += [
             aligned([[f"planted in {where}", "errors", "found", "false alarms"], *rows], right=(1, 2, 3))
-            for where, rows in (
-                ("translations", detection_rows(self.searched)),
-                ("references", detection_rows(self.given)),
-            )
-            if rows
+            for where, found in (("translations", self.searched), ("references", self.given))
+            if (rows := detection_rows(found))
         ]
         return "\n\n".join("\n".join(block) for block in blocks)
 
