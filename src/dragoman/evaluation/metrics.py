@@ -13,7 +13,7 @@ approximate randomisations (Riezler and Maxwell 2005). The seed is the environme
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -229,6 +229,15 @@ def check_options(metrics: Sequence[MetricName], bootstrap: int = 0) -> None:
         )
 
 
+def check_lengths(name: str, lines: Sized, other: str, others: Sized) -> None:
+    """Raise DataError if two lists of lines, by name, cannot be translations of each other."""
+    if len(lines) != len(others):
+        raise DataError(
+            f"{name}: {count(len(lines), 'line')}, but {other}: {count(len(others), 'line')}",
+            hint="line n of one must be the translation of line n of the other",
+        )
+
+
 def _paired_test(
     systems: Mapping[str, list[str]],
     columns: list[list[str | None]],
@@ -292,11 +301,7 @@ def _checked(
                 hint="give the reference translations, one a line",
             )
         for system, lines in systems.items():
-            if len(lines) != len(column):
-                raise DataError(
-                    f"{system}: {count(len(lines), 'line')}, but {name}: {count(len(column), 'line')}",
-                    hint="line n of one must be the translation of line n of the other",
-                )
+            check_lengths(system, lines, name, column)
     for number, line in enumerate(zip(*columns, strict=True), 1):
         if all(reference is None for reference in line):
             raise DataError(f"line {number}: every reference is missing", hint="give each line one")

@@ -8,9 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
-from dragoman.base.errors import ConfigError, DataError, QualityError
+from dragoman.base.errors import ConfigError, QualityError
 from dragoman.base.languages import closest
-from dragoman.base.tables import count
 from dragoman.cli.evaluate import score as scoring
 from dragoman.cli.evaluate.contrast import evaluate_contrast
 from dragoman.cli.evaluate.directions import evaluate_directions
@@ -149,6 +148,7 @@ def evaluate(
     from dragoman.evaluation.consistency import consistency as measured_consistency
     from dragoman.evaluation.consistency import to_text as consistency_text
     from dragoman.evaluation.evaluate import evaluate as evaluated
+    from dragoman.evaluation.metrics import check_lengths
     from dragoman.evaluation.noisy import measure_noise, noise_text
     from dragoman.text.corpora.context import with_context
     from dragoman.text.corpora.corpus import open_corpus
@@ -172,6 +172,9 @@ def evaluate(
         if used := [flag for flag, given in flags.items() if given]:
             raise ConfigError(f"{used[0]} with {what}", hint=hint)
 
+    def load(number_type: DType | None) -> Translator:
+        return guides.guide(replace(loading, dtype=number_type).load(models), decoding)
+
     guides.check()
     dtypes = _dtypes(dtype, alone=bool(rivals))
     models, text = models_and_text(model, text)
@@ -180,17 +183,13 @@ def evaluate(
         if text:
             raise ConfigError(f"--contrast together with {text[0]}", hint="leave out one of them")
         check_unused("--contrast", "leave out one of them")
-        translator = guides.guide(
-            replace(loading, dtype=_dtypes(dtype, alone=True)[0]).load(models), decoding
-        )
+        translator = load(_dtypes(dtype, alone=True)[0])
         evaluate_contrast(translator, contrast, documents, decoding, as_json=as_json, quiet=quiet)
         return
     if not text and (several := _recipe_of_several(recipe)) is not None:
         flags |= {"--from": decoding.source, "--to": decoding.to}
         check_unused("a recipe of several pairs", "name the files of one pair")
-        translator = guides.guide(
-            replace(loading, dtype=_dtypes(dtype, alone=True)[0]).load(models), decoding
-        )
+        translator = load(_dtypes(dtype, alone=True)[0])
         bleu = evaluate_directions(translator, several, data, decoding, as_json=as_json, quiet=quiet)
         _check_least(str(model), bleu, min_bleu)
         return
@@ -221,11 +220,8 @@ def evaluate(
     pairs = [(line.source, line.target) for line, _ in lines]
     contexts = [context.source for _, context in lines] if in_context else None
     for name, texts in others.items():
-        if texts is not None and len(texts) != len(pairs):
-            raise DataError(
-                f"{name}: {count(len(texts), 'line')}, but {names[-1]}: {count(len(pairs), 'line')}",
-                hint="line n of one must be the translation of line n of the other",
-            )
+        if texts is not None:
+            check_lengths(name, texts, names[-1], pairs)
     other_models = [name for name, texts in others.items() if texts is None]
     leaked = leakage_of([*models, *map(Path, other_models)], pairs, "test")
     types: dict[str, dict[str, Any]] = {}  # how fast each is
@@ -238,8 +234,7 @@ def evaluate(
                 return evaluated(translator, pairs, how, world=world, context=context)
 
         for each in dtypes:  # the last is the requested one
-            loaded = replace(loading, dtype=each).load(models)
-            translator = guides.guide(loaded, decoding)
+            translator = load(each)
             in_type = f" in {each}" if len(dtypes) > 1 else ""
             evaluation = translated(translator, f"translating{in_type}", contexts)
             types[str(each)] = _speed(each, translator, evaluation, models)
@@ -284,6 +279,7 @@ def evaluate(
     )
     tested = [line for line, _ in lines]
     metric = scoring.add_comet(results, tested, systems, comet, comet_python, bootstrap)
+    terms = [one.terms for one in translator.terms]
     if page is not None:
         languages = translator.pair(decoding)
         way = ["--from", languages[0], "--to", languages[1]] if about.several else []
@@ -299,7 +295,7 @@ def evaluate(
             references=[evaluation.references],
             languages=languages,
             contexts=contexts or (),
-            terms=[one.terms for one in translator.terms],
+            terms=terms,
             commands={one: shlex.join(["dragoman", "inspect", *own, *way]) for one, own in inspected.items()},
             comet=metric,
         )
@@ -309,7 +305,6 @@ def evaluate(
         warn(line)
     alike = None
     if consistency:
-        terms = [one.terms for one in translator.terms]
         sources, texts = [source for source, _ in pairs], evaluation.hypotheses
         alike = measured_consistency(sources, texts, evaluation.target_language, terms)
     size = decoding.beam_search(translator.generation).size

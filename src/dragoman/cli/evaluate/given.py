@@ -100,8 +100,8 @@ def _gold(line: str, where: str) -> Gold:
 
 
 def _alignments(translator: Translator, corpus: Corpus, decoding: Decoding) -> Iterator[Alignment]:
-    for sides in _sides(corpus, _TOGETHER):
-        yield from translator.align(*sides, attention=decoding.attention, **_options(decoding))
+    for pairs in _pairs(corpus, _TOGETHER):
+        yield from translator.align(pairs, attention=decoding.attention, **_options(decoding))
 
 
 def risk(
@@ -133,8 +133,8 @@ def risk(
 
 
 def _rows(translator: Translator, corpus: Corpus, decoding: Decoding) -> Iterator[dict[str, Any]]:
-    for sides in _sides(corpus, _JUDGED):
-        for source, target, one in zip(*sides, translator.risk(*sides, **_options(decoding)), strict=True):
+    for pairs in _pairs(corpus, _JUDGED):
+        for (source, target), one in zip(pairs, translator.risk(pairs, **_options(decoding)), strict=True):
             yield {"source": source, "text": target, "risk": one.to_table()}
 
 
@@ -142,8 +142,8 @@ def _options(decoding: Decoding) -> ScoringOptions:
     return {"source": decoding.source, "to": decoding.to, "batch_tokens": decoding.batch_tokens}
 
 
-def _sides(corpus: Corpus, most: int) -> Iterator[tuple[list[str], list[str]]]:
-    """The sources and the targets of so many pairs at a time."""
-    lines = iter(corpus)
-    while together := list(islice(lines, most)):
-        yield [line.source for line in together], [line.target for line in together]
+def _pairs(corpus: Corpus, most: int) -> Iterator[list[tuple[str, str]]]:
+    """So many pairs at a time."""
+    pairs = ((line.source, line.target) for line in corpus)
+    while together := list(islice(pairs, most)):
+        yield together

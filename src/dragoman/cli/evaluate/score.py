@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from dragoman.base.errors import ConfigError, DataError
-from dragoman.base.tables import count
+from dragoman.base.errors import ConfigError
 from dragoman.cli.input import keep_apart
 from dragoman.cli.options import (
     Bootstrap,
@@ -64,6 +63,7 @@ def score(
       dragoman score out.de test.de --against baseline.de
       dragoman score out.de test.de --source test.en --page errors.html
     """
+    from dragoman.evaluation.metrics import check_lengths
     from dragoman.text.corpora.languages import of_side
     from dragoman.text.corpora.lines import Line, read_lines
 
@@ -91,11 +91,7 @@ def score(
     )
     if source is not None:
         sources = list(read_lines(source))
-        if len(sources) != len(columns[0]):
-            raise DataError(
-                f"{source}: {count(len(sources), 'line')}, but {names[0]}: {count(len(columns[0]), 'line')}",
-                hint="line n of one must be the translation of line n of the other",
-            )
+        check_lengths(str(source), sources, names[0], columns[0])
         lines = [Line(number, *pair) for number, pair in enumerate(zip(sources, columns[0], strict=True), 1)]
         more = add_comet(results, lines, systems, comet, comet_python, bootstrap)
         languages = of_side(str(source)), language
