@@ -43,14 +43,12 @@ class AlignmentScores:
 
     def to_text(self) -> str:
         """Return the rates in percent, and the counts."""
-        rates = [
-            [name, f"{100 * rate:.1f}"]
-            for name, rate in (("AER", self.aer), ("precision", self.precision), ("recall", self.recall))
-        ]
+        rates = {"AER": self.aer, "precision": self.precision, "recall": self.recall}
+        rows = [[name, f"{100 * rate:.1f}"] for name, rate in rates.items()]
         counts = (
             f"{self.lines:,} lines, {self.links:,} links, {self.sure:,} sure links in the gold alignments"
         )
-        return "\n".join([*aligned(rates, right=(1,)), "", counts])
+        return "\n".join([*aligned(rows, right=(1,)), "", counts])
 
 
 def score_alignments(found: Iterable[Iterable[Link]], gold: Iterable[Gold]) -> AlignmentScores:

@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from dragoman.base.errors import ConfigError, DataError
@@ -157,19 +158,11 @@ def compare(
             if name != baseline:
                 differing = sum(a != b for a, b in zip(ordered[name], ordered[baseline], strict=True))
                 differences.append(_difference(metric, name, result, base, differing))
+    scores_of = partial(Scores, lines=lines, references=len(columns), resamples=resamples, notes=tuple(notes))
     return Comparison(
         baseline=baseline,
         test=test,
-        scores={
-            name: Scores(
-                by_metric=by_metric,
-                lines=lines,
-                references=len(columns),
-                resamples=resamples,
-                notes=tuple(notes),
-            )
-            for name, by_metric in scores.items()
-        },
+        scores={name: scores_of(by_metric=by_metric) for name, by_metric in scores.items()},
         differences=tuple(differences),
     )
 

@@ -36,6 +36,16 @@ class Score:
         """The 95% interval as `(41.05 ± 1.84)`; empty without a bootstrap."""
         return "" if self.mean is None else f"({self.mean:.2f} ± {self.half_width:.2f})"
 
+    @property
+    def cells(self) -> tuple[str, str]:
+        """The value and its interval, for a table."""
+        return f"{self.value:6.2f}", self.interval
+
+    @property
+    def direction(self) -> str:
+        """A word for the reader if lower is better."""
+        return "" if self.higher_is_better else "lower is better"
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Scores:
@@ -77,16 +87,7 @@ class Scores:
 
     def to_text(self) -> str:
         """Return the scores, the number of lines and the signatures, without a final newline."""
-        scores = self.by_metric.values()
-        rows = [
-            [
-                s.name,
-                f"{s.value:6.2f}",
-                s.interval,
-                s.detail or ("" if s.higher_is_better else "lower is better"),
-            ]
-            for s in scores
-        ]
+        rows = [[s.name, *s.cells, s.detail or s.direction] for s in self.by_metric.values()]
         basis = f"{count(self.lines, 'line')}, {count(self.references, 'reference')} each"
         if self.resamples:
             basis += f"; in brackets the 95% interval of {self.resamples:,} bootstrap resamples"
@@ -139,18 +140,13 @@ class Comparison:
         first = self.scores[self.baseline]
         rows = []
         for metric, score in first.by_metric.items():
-            direction = "" if score.higher_is_better else "lower is better"
-            rows.append(
-                [score.name, self.baseline, f"{score.value:6.2f}", score.interval, "baseline", direction]
-            )
+            rows.append([score.name, self.baseline, *score.cells, "baseline", score.direction])
             for difference in self.differences:
                 if difference.metric == metric:
                     score = self.scores[difference.system].by_metric[metric]
                     verdict = ("better" if difference.better else "worse") if difference.significant else ""
                     change = f"{difference.difference:+.2f}, {difference.p_text}"
-                    rows.append(
-                        ["", difference.system, f"{score.value:6.2f}", score.interval, change, verdict]
-                    )
+                    rows.append(["", difference.system, *score.cells, change, verdict])
         basis = f"{count(first.lines, 'line')}, {count(first.references, 'reference')} each; "
         basis += f"{TESTS[self.test]}; better or worse if p < 0.05"
         return "\n".join([*aligned(rows), "", basis, *_footer(first)])
