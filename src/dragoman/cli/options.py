@@ -134,10 +134,8 @@ def with_flags(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def given(context: typer.Context) -> dict[str, Any]:
     """The options of a command line that differ from the default, by the names of their parameters."""
-    values = {
-        str(one.name): (context.params.get(str(one.name)), one.default) for one in context.command.params
-    }
-    return {name: value for name, (value, default) in values.items() if value not in (None, (), default)}
+    defaults = {one.name: one.default for one in context.command.params}
+    return {name: value for name, value in context.params.items() if value not in (None, (), defaults[name])}
 
 
 class Configured(Command):
@@ -213,8 +211,7 @@ def _similar(name: str, known: Iterable[str]) -> str:
 
 def _public(param: Any) -> str:
     """The name of an option without dashes, and of an argument."""
-    longest = max(param.opts, key=len)
-    return str(longest).lstrip("-")
+    return str(max(param.opts, key=len)).lstrip("-")
 
 
 def check_applies(

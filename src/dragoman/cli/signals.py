@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from types import FrameType
 from typing import TYPE_CHECKING, Self
 
@@ -32,11 +32,9 @@ def _raise(number: int, frame: FrameType | None) -> None:
     raise Signalled(number)
 
 
-@contextmanager
-def raising() -> Iterator[None]:
+def raising() -> AbstractContextManager[None]:
     """Let SIGTERM and SIGHUP end the command as Ctrl-C does, so that half-written files are removed."""
-    with handling(heeded("SIGTERM", "SIGHUP"), _raise):
-        yield
+    return handling(heeded("SIGTERM", "SIGHUP"), _raise)
 
 
 class Stopper:

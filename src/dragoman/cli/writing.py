@@ -267,9 +267,7 @@ def check_exist(names: Sequence[str], *beside: Path | None) -> None:
         raise ConfigError(
             "standard input is named twice", hint="it can be read only once; use a file for one of them"
         )
-    for name in names:
-        if name == STDIN:
-            continue
+    for name in (name for name in names if name != STDIN):
         try:
             Path(name).stat()
         except OSError as error:

@@ -144,7 +144,9 @@ class Live(Display):
         ran = 0.0 if self.finished is not None else self.clock() - self.since
         colour = "green" if self.finished is not None else "cyan"
         lines = [_apart(self._updates(ran, inner), self._times(ran, inner), inner)]
-        lines.append(_bar(self._share(ran), inner, colour))
+        started, step, seconds = self.started, self._step(ran), self._seconds(ran)
+        share = 0.0 if started is None else share_done(started, step, seconds)
+        lines.append(_bar(share, inner, colour))
         if self.report is not None:
             lines += [Text(), *_figures(self.report, inner)]
         elif self.finished is None:
@@ -172,9 +174,6 @@ class Live(Display):
     def _seconds(self, ran: float) -> float:
         last = self.finished or self.report
         return (last.seconds if last is not None else 0.0) + ran
-
-    def _share(self, ran: float) -> float:
-        return 0.0 if self.started is None else share_done(self.started, self._step(ran), self._seconds(ran))
 
     def _updates(self, ran: float, width: int) -> Text:
         limit = f" of {self.started.max_updates:,}" if self.started is not None else ""

@@ -350,7 +350,8 @@ def demo(
         )
         observer.on_message("Ctrl-C saves and stops; the same command resumes.")
         demonstration = demonstrate(output, observer=observer, stop=stop)
-    lines = ["On sentences it has not seen:", "", *_indented(demonstration.scores.to_text())]
+    scores = [f"  {line}".rstrip() for line in demonstration.scores.to_text().splitlines()]
+    lines = ["On sentences it has not seen:", "", *scores]
     lines += [f"  {demonstration.sentences_per_second:,.0f} sentences/s", "", "And these:", ""]
     for source, text in demonstration.translations:
         lines += [f"  {source}", f"  -> {text}", ""]
@@ -359,7 +360,3 @@ def demo(
     for command, purpose in demonstration.commands:
         lines += [f"  # {purpose}", f"  {command}"]
     print("\n".join(lines))
-
-
-def _indented(text: str) -> list[str]:
-    return [f"  {line}".rstrip() for line in text.splitlines()]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from dragoman.base.errors import ConfigError
+from dragoman.base.tables import count
 from dragoman.cli.input import STDIN
 from dragoman.cli.models import Guides, Loading, models_and_text
 from dragoman.cli.options import Flag, Flags, Model, Quiet, argument
@@ -154,9 +155,8 @@ def _absolute(path: Path | None) -> str | None:
 
 def _say(outcome: BulkOutcome, seconds: float, decoding: Decoding) -> None:
     counts = outcome.counts
-    what = "1 file" if counts.files == 1 else f"{counts.files:,} files"
     kept = f", {outcome.kept:,} parts kept from an earlier command" if outcome.kept else ""
-    print(f"{counts.lines:,} lines in {what}, {seconds:,.0f} s{kept}", file=sys.stderr)
+    print(f"{counts.lines:,} lines in {count(counts.files, 'file')}, {seconds:,.0f} s{kept}", file=sys.stderr)
     if outcome.lost:
         were = "1 part was" if outcome.lost == 1 else f"{outcome.lost:,} parts were"
         warn(f"{were} begun again because a worker was lost")
