@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -75,7 +75,10 @@ class Inspector:
         TooLong), Overloaded if others wait, Late after the deadline.
         """
         _need_pytorch()
-        _check(question)
+        if len(question.text) > _TEXT:
+            raise TooLong(f"{len(question.text):,} characters", hint=f"at most {_TEXT} can be inspected")
+        if is_blank(question.text):
+            raise DataError("the text is empty", hint="give a sentence")
         (name,) = self._route(question).models
         if self._waiting >= _WAITING:
             raise Overloaded("others are inspecting", retry_after=self.seconds / 2)
@@ -84,7 +87,12 @@ class Inspector:
         self._waiting += 1
         work = self._thread.submit(self._run, question, deadline)
         loop = asyncio.get_running_loop()
-        work.add_done_callback(lambda _: _in(loop, self._done))
+
+        def ended(_: object) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(self._done)
+
+        work.add_done_callback(ended)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(work), seconds)
         except TimeoutError:
@@ -127,8 +135,7 @@ class Inspector:
         if tokens > _TOKENS:
             raise TooLong(f"the text has {tokens} tokens", hint=f"at most {_TOKENS} can be inspected here")
         in_time()
-        decoding = Decoding(**question.options)
-        how = decoding.beam_search(bundle.generation)
+        how = Decoding(**question.options).beam_search(bundle.generation)
         options: dict[str, Any] = {
             "start": start,
             "beam": replace(how, size=min(how.size, BEAM)),
@@ -155,13 +162,6 @@ def _need_pytorch() -> None:
         raise NoPyTorch("this server has no PyTorch", hint="install it: pip install 'dragoman[train]'")
 
 
-def _check(question: Question) -> None:
-    if len(question.text) > _TEXT:
-        raise TooLong(f"{len(question.text):,} characters", hint=f"at most {_TEXT} can be inspected")
-    if is_blank(question.text):
-        raise DataError("the text is empty", hint="give a sentence")
-
-
 def _config_of(translator: Translator) -> Architecture:
     """The shape of a model, without loading it again."""
     engine: Any = getattr(translator.engine, "engine", translator.engine)  # within the one that is shared
@@ -185,9 +185,3 @@ def _about(config: Architecture) -> dict[str, Any]:
 
 def _late() -> Late:
     return Late("the deadline passed", hint="try a shorter text")
-
-
-def _in(loop: asyncio.AbstractEventLoop, action: Callable[[], None]) -> None:
-    """Call `action` in the thread of the loop, unless that is closed."""
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(action)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
-from itertools import pairwise, repeat
+from itertools import islice, pairwise, repeat
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from dragoman.base.languages import canonical
@@ -213,13 +213,12 @@ class Router:
         if source is None or source.strip().lower() == "auto":
             guess = self.detect(text, ask)
             source, confidence = guess.language, guess.confidence
-        route = self._pairs.find(source, ask.target, model=ask.model)
+        route = self.find(source, ask)
         parts: Segmented | None = None
         if ask.markup == "text":
-            known = None
-            if ask.memory and not ask.prefix and self._memory(route, ask) is not None:
-                known = cache(partial(self._memories.exact, (route.source, route.target)))
-            ends = route.source, route.target
+            known, ends = None, (route.source, route.target)
+            if not ask.prefix and self._memory(route, ask) is not None:
+                known = cache(partial(self._memories.exact, ends))
             kept = [] if ask.prefix else [(one.start, one.end) for one in find_placeholders(text)]
             parts = segment_text(
                 text, *ends, how=ask.sentences, kept=kept, known=known, copying=not ask.prefix
@@ -373,11 +372,9 @@ def translate_markup(
         for own in contexts_of(document.segments, labels=False)
     ]
     results, _ = translate_segments(translator, segments, decoding, around=around)
-    answers: list[Marked] = []
-    done = 0
+    answers, left = list[Marked](), iter(results)
     for document in documents:
-        own = results[done : done + len(document.segments)]
-        done += len(own)
+        own = [*islice(left, len(document.segments))]
         only = own[0] if len(own) == 1 else None
         answers.append(Marked(document.render(own).decode(), only.match if only else None))
     return answers

@@ -191,7 +191,6 @@ class Service:
             async with asyncio.timeout(deadline - time.monotonic()):
                 yield place
         except TimeoutError:
-            self._counting.count("late")
             raise self._late("the translation took too long", "send less text, or try again later") from None
         except asyncio.CancelledError:
             self._counting.count("left")
@@ -223,10 +222,10 @@ class Service:
             async with asyncio.timeout(deadline - time.monotonic()):
                 return await files.translate(data, format, ask, client=client, use=use)
         except TimeoutError:
-            self._counting.count("late")
             raise self._late("the file took too long", "divide it") from None
 
     def _late(self, what: str, hint: str) -> Late:
+        self._counting.count("late")
         return Late(what, retry_after=self._admission.wait(), hint=hint)
 
     async def detect(self, text: str, ask: Ask | None = None) -> list[Guess]:
@@ -237,9 +236,9 @@ class Service:
         self._check_ready()
         text = _SURROGATE.sub("\ufffd", text)
         if ask is not None:
-            return [await self._prepare(lambda: self._router.detect(text, ask))]
-        pairs = self.pairs
-        return await self._prepare(lambda: detect_language(text, pairs.languages, pairs.sources[0]))
+            return [await self._prepare(partial(self._router.detect, text, ask))]
+        among = self.pairs.languages
+        return await self._prepare(partial(detect_language, text, among, self.pairs.sources[0]))
 
     async def matches(self, text: str, pair: tuple[str, str], limit: int = 5) -> list[FuzzyMatch]:
         """Return the pairs of the memory that are similar to a text, best first; nothing without a memory."""
