@@ -7,8 +7,9 @@ chose for it. Sentences that stay the same come from the cache of the service.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -259,50 +260,44 @@ _SHOWN = {
 }
 
 
-def _post(
-    name: str,
-    answer: Callable[[Call], Awaitable[Response | Plain]],
-    summary: str,
-    fields: Fields,
-    returns: dict[str, Any],
-) -> Endpoint:
-    return Endpoint(
-        f"POST /v1/{name}", answer, summary, fields=fields, bodies=("json",), returns=returns, works=True
-    )
-
+_post = partial(Endpoint, bodies=("json",), works=True)
 
 ENDPOINTS = (
     Endpoint("GET /v1/page", _page, "What the page offers.", returns=dict, works=True),
     _post(
-        "words",
+        "POST /v1/words",
         _words,
         "Translate a text into sentences with words, their confidence and their alignment.",
-        _WHOLE,
-        {"source": str, "target": str, "confidence?": float, "text": str, "sentences": [_SHOWN]},
+        fields=_WHOLE,
+        returns={"source": str, "target": str, "confidence?": float, "text": str, "sentences": [_SHOWN]},
     ),
     _post(
-        "next_words",
+        "POST /v1/next_words",
         _next_words,
         "The likely next words of a translation that has begun.",
-        {**_SENTENCE, "most": whole(_NEXT_WORDS, least=1, most=16)},
-        {"words": [{"text": str, "prefix": str, "probability": float}]},
+        fields={**_SENTENCE, "most": whole(_NEXT_WORDS, least=1, most=16)},
+        returns={"words": [{"text": str, "prefix": str, "probability": float}]},
     ),
     _post(
-        "alternatives",
+        "POST /v1/alternatives",
         _alternatives,
         "Other translations of a sentence.",
-        _SENTENCE,
-        {"text": str, "alternatives": [{"text": str}]},
+        fields=_SENTENCE,
+        returns={"text": str, "alternatives": [{"text": str}]},
     ),
     _post(
-        "matches", _matches, "What the memory has that is like a sentence.", _SENTENCE, {"matches": [MATCH]}
+        "POST /v1/matches",
+        _matches,
+        "What the memory has that is like a sentence.",
+        fields=_SENTENCE,
+        returns={"matches": [MATCH]},
     ),
     _post(
-        "corrections",
+        "POST /v1/corrections",
         _corrections,
         "Store a translation that a person confirms.",
-        {**_SENTENCE, "translation": text(required=True), "machine": text(default="")},
-        {"new": bool},
+        fields={**_SENTENCE, "translation": text(required=True), "machine": text(default="")},
+        returns={"new": bool},
     ),
     Endpoint(
         "GET /v1/how",
@@ -312,7 +307,7 @@ ENDPOINTS = (
         refuses=(501,),
         works=True,
     ),
-    Endpoint(
+    _post(
         "POST /v1/how",
         _how,
         "Inspect the translation of a sentence, as it is and with interventions.",
@@ -325,9 +320,7 @@ ENDPOINTS = (
                 {"beam": whole(None, least=1, most=BEAM), "length_penalty": number(least=0, most=10)}
             ),
         },
-        bodies=("json",),
         returns={"traces": [dict]},
         refuses=(501,),
-        works=True,
     ),
 )
