@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from dragoman.base.errors import ConfigError
+from dragoman.base.tables import aligned
 from dragoman.cli.options import Data, Flag, Json, Quiet, argument
 from dragoman.cli.outcome import tell
 
@@ -57,8 +58,6 @@ def pipeline(
 
 
 def _table(found: list[dict[str, Any]]) -> list[str]:
-    from dragoman.base.tables import aligned
-
     def shown(value: float | None, unit: str, scale: float = 1.0) -> str:
         return "?" if value is None else f"{value / scale:,.{0 if value >= scale * 10 else 1}f} {unit}"
 

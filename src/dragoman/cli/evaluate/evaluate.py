@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 from dragoman.base.errors import ConfigError, QualityError
 from dragoman.base.languages import closest
+from dragoman.base.tables import aligned
 from dragoman.cli.evaluate import score as scoring
 from dragoman.cli.evaluate.contrast import evaluate_contrast
 from dragoman.cli.evaluate.directions import evaluate_directions
@@ -430,8 +431,6 @@ def _speed(
 
 def _compared(types: list[dict[str, Any]]) -> list[str]:
     """Return a table of speeds and sizes. The others are compared with the first."""
-    from dragoman.base.tables import aligned
-
     first, rows = types[0]["sentences_per_second"], []
     for one in types:
         speed, size = one["sentences_per_second"], one["weights_bytes"]

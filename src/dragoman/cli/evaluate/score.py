@@ -123,28 +123,13 @@ def results_of(
         # TER ignores case anyway.
         left_out = {*(["ter"] if lower else []), *([] if chrf_words else ["chrf++"])}
         metrics = [metric for metric in ALL_METRICS if metric not in left_out]
+        how: dict[str, Any] = {"lowercase": lower, "metrics": metrics, "target_language": language}
+        how["reference_names"] = reference_names
         if len(systems) == 1:
-            results[case] = score_corpus(
-                systems[name],
-                references,
-                lowercase=lower,
-                metrics=metrics,
-                target_language=language,
-                bootstrap=1000 if bootstrap is None else bootstrap,
-                name=name,
-                reference_names=reference_names,
-            )
+            resamples = 1000 if bootstrap is None else bootstrap
+            results[case] = score_corpus(systems[name], references, bootstrap=resamples, name=name, **how)
         else:
-            results[case] = compare(
-                systems,
-                references,
-                test=test,
-                lowercase=lower,
-                metrics=metrics,
-                target_language=language,
-                samples=bootstrap,
-                reference_names=reference_names,
-            )
+            results[case] = compare(systems, references, test=test, samples=bootstrap, **how)
     return results
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -82,11 +82,8 @@ def model_verify(folder: WholeModel, as_json: Json = False) -> None:
     checks = list((check_adapter_folder if _is_adapter(folder) else check_folder)(folder))
     faults = sum(check.status == "fault" for check in checks)
     if as_json:
-        from dataclasses import asdict
-
-        print(
-            to_json({"folder": str(folder), "ok": not faults, "checks": [asdict(check) for check in checks]})
-        )
+        tables = [asdict(check) for check in checks]
+        print(to_json({"folder": str(folder), "ok": not faults, "checks": tables}))
     else:
         rows = [[check.status, clean(check.name), clean(check.text)] for check in checks]
         print("\n".join(aligned(rows)))

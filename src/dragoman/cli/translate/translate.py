@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -237,17 +237,15 @@ def translate(
         if protect:
             translations = protected(translator, lines, decoding, window=1 if lines.live else 1024)
         else:
+
+            def beside(path: Path | None) -> Iterator[str] | None:
+                return None if path is None else islice(read_lines(path), lines.skipped, None)
+
             translations = translator.stream(
                 arriving(lines) if lines.live and not typed else lines,
                 decoding,
-                prefix=prefix
-                if prefix_file is None
-                else islice(read_lines(prefix_file), lines.skipped, None),
-                context=lines.contexts()
-                if in_context
-                else islice(read_lines(context_file), lines.skipped, None)
-                if context_file is not None
-                else None,
+                prefix=prefix if prefix_file is None else beside(prefix_file),
+                context=lines.contexts() if in_context else beside(context_file),
                 window=1 if typed else 4096,
             )
         one_line = scored_line if scores else text_line
