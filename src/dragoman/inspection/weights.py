@@ -44,15 +44,13 @@ def recording(model: AnySeq2Seq) -> Iterator[Weights]:
 
 def _weights_of(module: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> Tensor:
     """Return the attention weights (H, Q, K) of this call for one sentence, 0 for hidden keys."""
-    match module:
-        case SelfAttention():
-            x_BTE, view = arguments
-            q, k, _ = module.laid_out(x_BTE, view)
-            bias = module.positions.added(view.bias, q, view.distance_TS)
-            weights: Tensor = view.matrix(attention_weights(q, k, bias))
-            return weights[0]
-        case _:
-            return source_weights(module, arguments, output)[0]
+    if not isinstance(module, SelfAttention):
+        return source_weights(module, arguments, output)[0]
+    x_BTE, view = arguments
+    q, k, _ = module.laid_out(x_BTE, view)
+    bias = module.positions.added(view.bias, q, view.distance_TS)
+    weights: Tensor = view.matrix(attention_weights(q, k, bias))
+    return weights[0]
 
 
 def attention_of(weights: Weights) -> Iterator[Attention]:

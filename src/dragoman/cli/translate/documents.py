@@ -120,6 +120,7 @@ def run_documents(
 
     with ExitStack() as stack:
         say = stack.enter_context(waiting("translating", shown=not quiet))
+        journal = stack.enter_context(Journal(into, about)) if into is not None and len(tasks) > 1 else None
         outcome = translate_files(
             translator,
             tasks,
@@ -128,9 +129,7 @@ def run_documents(
             columns=columns,
             write=sys.stdout.buffer.write,
             say=say,
-            journal=stack.enter_context(Journal(into, about))
-            if into is not None and len(tasks) > 1
-            else None,
+            journal=journal,
         )
     outcome.left_out = left_out_of(map(Path, names), tasks, into)
     if report is not None:
