@@ -13,10 +13,10 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import dropwhile, pairwise
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
 import sentencepiece
 
@@ -105,8 +105,7 @@ class Subwords:
         if not loaded or not len(self._processor):
             raise ValueError("not a SentencePiece model")
         self._samplers: dict[float, MergeSampler | LatticeSampler] = {}
-        # Kept, because reading is slow.
-        self._piece: Callable[[int], str] = cache(self._processor.id_to_piece)
+        self._pieces = _Pieces(self._processor)
         self.marks = {language: self.id_of(mark(language)) for language in languages}
         if missing := [one for one, i in self.marks.items() if not self._processor.is_control(i)]:
             raise ValueError(f"other languages than in the vocabulary: it has no mark of {missing[0]}")
@@ -158,7 +157,7 @@ class Subwords:
         """Yield the ids of the reserved pieces, which come before all others that text is cut into."""
         ids = dropwhile(self._processor.is_control, range(UNKNOWN + 1, len(self)))  # marks come first
         for number, i in enumerate(ids, 1):
-            if self._piece(i) != reserved.piece(number):
+            if self._pieces[i] != reserved.piece(number):
                 return
             yield i
 
@@ -177,7 +176,7 @@ class Subwords:
 
     @cached_property
     def _reserved_ids(self) -> dict[str, int]:
-        return {self._piece(i): i for i in self.reserved}
+        return {self._pieces[i]: i for i in self.reserved}
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of the ids.
@@ -188,7 +187,7 @@ class Subwords:
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the piece of each id; ▁ is a space, <0xE4> a byte."""
-        return list(map(self._piece, ids))
+        return [self._pieces[i] for i in ids]
 
     def surfaces(self, line: str) -> list[str]:
         """Return the text of each token of the line; joined they are the line, with a space before it.
@@ -283,6 +282,18 @@ class Subwords:
         """Return the ids of the character's UTF-8 bytes, or the unknown id if the model has no bytes."""
         ids = [self.id_of(f"<0x{byte:02X}>") for byte in character.encode()]
         return ids if self._processor.is_byte(ids[0]) else [self._processor.unk_id()]
+
+
+class _Pieces(dict[int, str]):
+    """The piece of each id, read from the model when it is first asked for: reading is slow."""
+
+    def __init__(self, processor: Any) -> None:
+        super().__init__()
+        self._processor = processor
+
+    def __missing__(self, i: int) -> str:
+        self[i] = piece = str(self._processor.id_to_piece(i))
+        return piece
 
 
 @contextmanager
