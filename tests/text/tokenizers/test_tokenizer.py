@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import pickle
 import re
 import shutil
 from collections.abc import Iterator
@@ -94,6 +95,14 @@ def test_vocabularies_apart_know_their_own_side(tokenizers: dict[str, Tokenizer]
     assert any("ö" in piece for piece in targets)
     assert not any("ö" in piece for piece in sources)
     assert tokenizer.encode_source(TARGETS) != tokenizer.encode_target(TARGETS)
+
+
+@pytest.mark.parametrize("name", [name for name in CONFIGS if "words" not in name])
+def test_a_tokenizer_can_be_pickled(tokenizers: dict[str, Tokenizer], name: str) -> None:
+    tokenizer = tokenizers[name]
+    again = pickle.loads(pickle.dumps(tokenizer))  # noqa: S301  # our own bytes
+    (ids,) = tokenizer.encode_source(["A dog sleeps."])
+    assert again.encode_source(["A dog sleeps."]) == [ids]
 
 
 @pytest.mark.parametrize("name", [name for name in CONFIGS if "words" not in name])
