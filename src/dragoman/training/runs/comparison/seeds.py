@@ -256,6 +256,7 @@ def score_test(
     """Translate and score the test text of a recipe."""
     from dragoman.evaluation.evaluate import evaluate
     from dragoman.text.corpora.corpus import open_corpus
+    from dragoman.translation.search.options import Decoding
 
     several = translator.several
     stated = (None, None) if several else (translator.source_language, translator.target_language)
