@@ -30,7 +30,6 @@ from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
     from dragoman.text.tokenizers.tokenizer import Tokenizer
-    from dragoman.translation.memory.store import MemoryGuide
     from dragoman.translation.search.alignment import Aligning
     from dragoman.translation.translation import Translation
 
