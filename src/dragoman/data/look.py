@@ -253,7 +253,8 @@ class _Looking:
         languages = self._look_closely()
         groups: dict[str, dict[str, Table]] = {"lengths": {}, "kinds": {}, "faults": {}, "filters": {}}
         for (group, name), histogram in self.histograms.items():
-            groups[group][name] = histogram.table()
+            if histogram.counts.any():
+                groups[group][name] = histogram.table()
         sample = [row for _, (_, row) in self.sample.examples[0]]
         most = [own.most_common(_RANKED) for own in self.repeated]
         for one in self.ask.filters:

@@ -43,7 +43,7 @@ def test_everything_that_training_needs(tmp_path: Path) -> None:
     messages: list[str] = []
     ready = prepared(tmp_path, valid=[*VALID, ("A dog.", "")], messages=messages)
 
-    assert (ready.source_language, ready.target_language) == ("en", "de")
+    assert ready.languages == ("en", "de")
     assert not ready.begun
     assert (len(ready.training), ready.tokenizer.source_size) == (60, 400)
     assert [(one, len(text)) for one, text in ready.validation.items()] == [(("en", "de"), len(VALID))]
@@ -124,7 +124,7 @@ def test_texts_with_weights(tmp_path: Path) -> None:
     text = write_text(tmp_path)
     ready, messages = of_recipe(text, tmp_path / "run")
 
-    assert (ready.source_language, ready.target_language) == ("en", "de")
+    assert ready.languages == ("en", "de")
     assert len(ready.training) == 40 + 10
     assert "news: 40 pairs read, 40 kept" in ready.training.report
     assert "train.web: 20 pairs read, 20 kept, 0 set aside" in messages
@@ -258,7 +258,7 @@ def test_texts_are_in_the_languages_that_one_of_them_names(tmp_path: Path) -> No
 
     for number, corpora in enumerate(([unnamed, named], [named, unnamed])):
         ready, _ = of_recipe(text, tmp_path / f"run-{number}", f"data.corpora=[{', '.join(corpora)}]")
-        assert (ready.source_language, ready.target_language) == ("en", "de")
+        assert ready.languages == ("en", "de")
     with pytest.raises(ConfigError, match="do not say which languages"):
         of_recipe(text, tmp_path / "run", f"data.corpora=[{unnamed}]")
 
