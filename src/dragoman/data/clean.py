@@ -74,11 +74,15 @@ def rules_of(
 
 def cleaned(chunk: RuledLines, kind: str) -> Cleaned:
     """Clean a chunk. `kind` is the ending of the output."""
-    rows, report, counts, before = [], [], Counter[str](), chunk.document
+    rows, report, counts = list[str](), [], Counter[str]()
+    before, ended = chunk.document, False
     for place, line in enumerate(chunk.lines):
         source, target, repairs, filters = chunk.rules.judge(line.source, line.target)
         if place in chunk.low and not filters and not is_blank(source + target):
             filters = [chunk.low[place]]
+        # Also where the pair is dropped: of several documents without a pair, one empty row is enough.
+        ended = ended or (ends_before(line, kind, before) and bool(rows or chunk.document is not None))
+        before = line.document
         counts["pairs"] += 1
         entry: dict[str, Any] = {"file": chunk.name, "line": line.number}
         changed: list[str] = []
@@ -86,10 +90,9 @@ def cleaned(chunk: RuledLines, kind: str) -> Cleaned:
             context = chunk.rules.repaired(line.context, changed)
             repairs = [*dict.fromkeys([*repairs, *changed])]
             entry |= {"context": [line.context, context]} if changed else {}
-            rows.append(row_of(line._replace(source=source, target=target, context=context), kind, before))
-        elif ends_before(line, kind, before):
-            rows.append("\n")
-        before = line.document
+            row = row_of(line._replace(source=source, target=target, context=context), kind)
+            rows.append(f"\n{row}" if ended else row)
+            ended = False
         if not repairs and not filters:
             continue
         counts.update(f"repair {name}" for name in repairs if not filters)
@@ -100,6 +103,7 @@ def cleaned(chunk: RuledLines, kind: str) -> Cleaned:
         entry |= {"before": [line.source, line.target]}
         entry |= {"repairs": repairs, "after": [source, target]} if repairs else {}
         report.append(json.dumps(entry, ensure_ascii=False) + "\n")
+    rows += ["\n"] if ended else []  # the next chunk does not know of it
     return Cleaned("".join(rows), "".join(report).encode(), dict(counts))
 
 

@@ -82,19 +82,23 @@ def evaluate(
     bootstrap: int = 1000,
     world: World | None = None,
     context: Iterable[GivenContext] | None = None,
+    line_breaks: bool = False,
     **options: Unpack[DecodingOptions],
 ) -> Evaluation:
     """Translate the sources of `pairs` (source, reference) and score the translations.
 
     Options of decoding and `context` are as in `Translator.translate`, options of scoring as in
-    `score_corpus`: `bootstrap` is the number of resamples behind the intervals, 0 for no intervals. Each
-    process of `world` translates a share of the lines, and all return the same. Raises ConfigError for
-    invalid options, DataError for text that cannot be translated or scored.
+    `score_corpus`: `bootstrap` is the number of resamples behind the intervals, 0 for no intervals.
+    `line_breaks` keeps those of sources, which otherwise become spaces. Each process of `world` translates a
+    share of the lines, and all return the same. Raises ConfigError for invalid options, DataError for text
+    that cannot be translated or scored.
     """
     check_options(metrics, bootstrap)
     decoding = Decoding.of(decoding, {"split": False, **options})
     pairs = list(pairs)
-    references = [line.target for line in open_pairs(pairs)]
+    lines = [(line.source, line.target) for line in open_pairs(pairs)]
+    references = [target for _, target in lines]
+    pairs = pairs if line_breaks else lines
     began = time.perf_counter()
     items = [(source, one) for (source, _), one in zip(pairs, context or repeat(None), strict=False)]
     own = items if world is None else items[world.rank :: world.size]

@@ -42,7 +42,7 @@ def measure_noise(
         if not noisy:
             continue
         near = None if context is None else [context[number] for number in noisy]
-        scoring: dict[str, Any] = {"metrics": clean.metrics, "bootstrap": 0}
+        scoring: dict[str, Any] = {"metrics": clean.metrics, "bootstrap": 0, "line_breaks": True}
         found = evaluate(translator, noisy.values(), decoding, world=world, context=near, **scoring)
         row: dict[str, Any] = {"kind": kind, "lines": len(noisy)}
         for metric in clean.metrics:

@@ -97,7 +97,8 @@ def download(name: str, *, revision: str | None = None) -> Path:
     try:
         names = HfApi().list_repo_files(name, revision=revision)
         weights = next((one for one in _WEIGHTS if {one, f"{one}.index.json"} & {*names}), "")
-        wanted = [*_WANTED, weights, weights.replace(".", "-*-of-*.")]  # whole, or in shards
+        shards = weights.replace(".", "-*-of-*.")
+        wanted = [*_WANTED, *([weights, shards] if weights else [])]
         return Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
     except RepositoryNotFoundError as error:
         raise ModelError(f"{name}: no such folder, nor model on the hub", hint="check the name") from error

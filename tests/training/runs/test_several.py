@@ -457,6 +457,17 @@ def test_a_model_that_states_no_pairs_is_tuned(unstated: Path, tmp_path: Path) -
 
 
 @pytest.mark.thorough
+def test_a_model_of_a_group_of_languages_is_tuned(many: Path, tmp_path: Path) -> None:
+    """As opus-mt-en-ROMANCE: it names a group, and has the marks of its languages."""
+    save(replace(load(many), directions=(), source_language="en", target_language="roa"), tmp_path / "roa")
+    overrides = ["training.max_updates=1", "training.validate_every=1", "tuning.interpolate=1"]
+    pair: dict[str, Any] = {"source_language": "en", "target_language": "de", "valid": VALID}
+    train(PAIRS, base=tmp_path / "roa", output=tmp_path / "tuned", overrides=overrides, **pair)
+    assert read_config(tmp_path / "tuned").target_language == "roa"
+    check_read_as_trained(tmp_path / "tuned", "en", "de")
+
+
+@pytest.mark.thorough
 def test_names_say_the_languages_where_a_model_states_no_pairs(
     many: Path, unstated: Path, data: Path, tmp_path: Path, dragoman_: Callable[..., Ended]
 ) -> None:

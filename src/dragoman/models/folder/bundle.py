@@ -54,6 +54,11 @@ class Bundle:
     alignment: AttentionOf | None = None  # the head of the decoder that was trained to align
     guidance: tuple[str, ...] = ()  # what it was trained to read with a line: "terms", "matches"
 
+    @property
+    def several(self) -> bool:
+        """Whether texts have to say their languages, because it has several."""
+        return self.config.several or bool(self.tokenizer.languages)
+
     @classmethod
     def of(cls, model: AnySeq2Seq, tokenizer: Tokenizer, config: FolderConfig) -> Bundle:
         """The bundle of a model with the languages and the search of this configuration."""

@@ -98,7 +98,7 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop) -> None:
         by_size = sorted(prepared.validation_pairs.items(), key=lambda item: len(item[1]))
         most = {target: (source, pairs) for (source, target), pairs in by_size}
         for target, (source, pairs) in most.items():
-            source_language, to = (source, target) if bundle.config.several else (None, None)
+            source_language, to = (source, target) if bundle.several else (None, None)
             into = f" into {target}" if len(most) > 1 else ""
             try:
                 report = calibrate_folder(

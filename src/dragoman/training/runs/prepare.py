@@ -177,7 +177,7 @@ def _all_directions(recipe: Recipe, base: Base | None, tokenizer: Tokenizer) -> 
 
 def _stated(recipe: Recipe, base: Base | None, directions: Sequence[Direction]) -> Direction:
     """The source and the target of the model; "mul" for several."""
-    if base is not None and base.config.several and not directions:
+    if base is not None and not directions and (base.config.several or base.tokenizer.languages):
         return base.config.source_language, base.config.target_language
     if not directions:
         return recipe.data.source_language or "", recipe.data.target_language or ""
@@ -195,6 +195,12 @@ def _marked(marking: Directions, direction: Direction) -> _Marks:
     address, start = marking.marks(*marking.chosen(*direction))
     before = marking.tokenizer.encode_source([address])[0] if address else []
     return {"marks": tuple(before), "start": start}
+
+
+def _directions(recipe: Recipe, one: CorpusConfig | None) -> list[Direction]:
+    """The directions that a text is learnt in: of a run of one, its own, which the text need not state."""
+    several = one is not None and directions_of_run(recipe.data.corpora)
+    return directions_of(one) if one is not None and several else [_stated(recipe, None, ())]
 
 
 def _corpora(recipe: Recipe) -> dict[str, CorpusConfig]:
@@ -217,7 +223,7 @@ def _weighted(
         one = corpora.get(name)
         rows = max(round(weights[name] * factors[name] * len(text)), 1)
         tagged = one is not None and one.tagged and marks is not None
-        for number, direction in enumerate(directions_of(one) if one is not None and several else [None]):
+        for number, direction in enumerate(_directions(recipe, one) if several else [None]):
             own: _Marks = {"marks": (), "start": ()} if direction is None else _marked(marking, direction)
             synthetic = tagged and not number
             own["marks"] = (*((marks.synthetic,) if synthetic and marks else ()), *own["marks"])
@@ -232,7 +238,7 @@ def _write_lessons(texts: Texts, teachers: Teachers, folder: RunFolder, world: W
     parts = []
     for name in texts.corpora:
         text = TokenisedCorpus(checkpoints.corpus(f"train.{name}"), tokenizer)
-        direction = directions_of(corpora[name])[0] if name in corpora else _stated(texts.recipe, None, ())
+        direction = _directions(texts.recipe, corpora.get(name))[0]
         part = Weighted(text, len(text), name, **_marked(teachers.known, direction))
         parts.append((part, checkpoints.lessons(f"train.{name}")))
     write_lessons(teachers.options, teachers.digests, teachers.models, parts, device=world.device, say=say)

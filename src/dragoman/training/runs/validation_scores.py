@@ -47,8 +47,8 @@ def translate_and_score(
             bootstrap=0,
             world=world,
             beam=1 if greedy else None,
-            source=direction[0] if bundle.config.several else None,
-            to=direction[1] if bundle.config.several else None,
+            source=direction[0] if bundle.several else None,
+            to=direction[1] if bundle.several else None,
         )
         for direction, pairs in texts.items()
     }

@@ -185,6 +185,20 @@ def test_texts_with_weights_each_have_translations(teacher: Path, tmp_path: Path
 
 
 @pytest.mark.thorough
+def test_distributions_of_texts_that_do_not_say_their_languages(teacher: Path, tmp_path: Path) -> None:
+    """The recipe says them, so no text has to."""
+    for side, name in enumerate(("one.txt", "other.txt")):
+        (tmp_path / name).write_text("".join(f"{pair[side]}\n" for pair in PAIRS), encoding="utf-8")
+    corpora = 'data.corpora=[{name="a", train=["one.txt", "other.txt"]}]'
+    own: dict[str, Any] = {"source_language": "en", "target_language": "de", "data_root": tmp_path}
+    own["data"] = None
+    distilled(teacher, output=tmp_path / "x", options=[*WORDS, corpora], **own)
+
+    assert (tmp_path / "x/checkpoints/lessons/train.a/lessons").exists()
+    assert Translator.load(tmp_path / "x").directions == ()
+
+
+@pytest.mark.thorough
 def test_translations_of_synthetic_sources_are_tagged_as_they_are(teacher: Path, tmp_path: Path) -> None:
     (tmp_path / "made.tsv").write_text("".join(f"{one}\t{two}\n" for one, two in PAIRS))
     texts = ['data.corpora=[{name="a", train=["made.tsv"], tagged=true}, {name="b", train=["made.tsv"]}]']

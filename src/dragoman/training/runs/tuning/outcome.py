@@ -86,7 +86,7 @@ def finish_tuning(trainer: Trainer, prepared: Prepared, *, base: Bundle, tuned: 
     say("translating with the base and with the tuned model")
     texts: dict[str, tuple[Direction | None, Pairs]] = {
         f"{IN_DOMAIN}, {direction_name(one)}" if len(prepared.validation_pairs) > 1 else IN_DOMAIN: (
-            one if tuned.config.several else None,
+            one if tuned.several else None,
             pairs,
         )
         for one, pairs in prepared.validation_pairs.items()
