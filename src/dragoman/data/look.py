@@ -111,9 +111,13 @@ def _measured(ask: Questions, given: tuple[str, Sequence[Line]]) -> _Found:
         repaired = [MeasuredPair(mend(pair.source), mend(pair.target), ask.languages) for pair in before]
         changed = [one != other for one, other in zip(before, repaired, strict=True)]
         numbers["kinds", f"to repair: {repair.name}"] = np.array(changed)
+    blank = [is_blank(pair.source + pair.target) for pair in repaired]  # no filter drops them
     for one in ask.filters:
         if one.name not in SAMPLED:
-            numbers["filters", one.name] = np.fromiter((_measure(one, pair) for pair in repaired), float)
+            measured = (
+                np.nan if empty else one.measure(pair) for pair, empty in zip(repaired, blank, strict=True)
+            )
+            numbers["filters", one.name] = np.fromiter(measured, float)
     terms: Terms = Counter()
     if ask.terms is not None:
         missed = numbers["kinds", _MISSED] = np.zeros(len(pairs), bool)
@@ -125,11 +129,6 @@ def _measured(ask: Questions, given: tuple[str, Sequence[Line]]) -> _Found:
     digests = [*(digests_of((one, "") for one in own) for own in texts), digests_of(pairs)]
     least = signatures([*map(_near, pairs)], 1)[:, 0]
     return numbers, digests, characters, terms, least
-
-
-def _measure(one: Filter, pair: MeasuredPair) -> float:
-    """What a filter measures; NaN for an empty pair, which no filter drops."""
-    return np.nan if is_blank(pair.source + pair.target) else one.measure(pair)
 
 
 def _words(text: str) -> int:
@@ -292,7 +291,8 @@ class _Looking:
             for one in (one for one in self.ask.filters if one.name in SAMPLED):
                 for _, (example, row) in kept:
                     pair = MeasuredPair(example[2], example[3], self.ask.languages)
-                    row[one.name] = _measure(one, pair)
+                    blank = is_blank(pair.source + pair.target)
+                    row[one.name] = np.nan if blank else one.measure(pair)
                 found["filters", one.name] = [row[one.name] for _, (_, row) in kept]
         except ConfigError:
             told = None

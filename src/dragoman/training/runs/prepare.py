@@ -215,7 +215,6 @@ def _weighted(
     marking: Directions,
 ) -> Mixture:
     corpora, marks = _corpora(recipe), marks_of(marking.tokenizer)
-    several = bool(marking.trained or marking.tokenizer.languages)
     texts = {name: learnt(f"train.{name}") for name in weights}
     factors = shares(recipe, {name: weights[name] * len(text) for name, text in texts.items()})
     parts = []
@@ -223,7 +222,7 @@ def _weighted(
         one = corpora.get(name)
         rows = max(round(weights[name] * factors[name] * len(text)), 1)
         tagged = one is not None and one.tagged and marks is not None
-        for number, direction in enumerate(_directions(recipe, one) if several else [None]):
+        for number, direction in enumerate(_directions(recipe, one) if marking.several else [None]):
             own: _Marks = {"marks": (), "start": ()} if direction is None else _marked(marking, direction)
             synthetic = tagged and not number
             own["marks"] = (*((marks.synthetic,) if synthetic and marks else ()), *own["marks"])

@@ -205,8 +205,7 @@ class TeachersOutputs:
     @property
     def _languages(self) -> Direction | None:
         """The languages to translate in, for teachers of several."""
-        first = self.teachers.members[0]
-        return self.direction if first.config.directions or first.tokenizer.languages else None
+        return self.direction if self.teachers.known.several else None
 
     def _loaded(self, done: int) -> tuple[Translator, Meter]:
         """The teachers, which are loaded when the first part is translated, and the progress from there."""
