@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pickle
-import time
 import tomllib
 from pathlib import Path
 
 import pytest
+from tests.growth import is_linear
 
 from dragoman.base.errors import ConfigError
 from dragoman.data import rules as module
@@ -202,8 +202,7 @@ def test_katakana_in_half_width_is_at_home_in_japanese() -> None:
     assert dropped(Rules.of(FAST, ("ja", "en")), pair) == []
 
 
-@pytest.mark.parametrize("text", ["a@" * 20_000, "@" * 40_000, "{{" * 20_000, "中%" * 20_000, "a.b" * 20_000])
-def test_hostile_lines_are_measured_in_time(text: str) -> None:
-    start = time.process_time()
-    next(one for one in FILTERS if one.name == "boilerplate").measure(MeasuredPair(text, text))
-    assert time.process_time() - start < 10
+@pytest.mark.parametrize("part", ["a@", "@@", "{{", "中%", "a.b"])
+def test_hostile_lines_are_measured_in_time(part: str) -> None:
+    boilerplate = next(one for one in FILTERS if one.name == "boilerplate")
+    assert is_linear(lambda n: boilerplate.measure(MeasuredPair(part * n, part * n)), 2500)
