@@ -17,6 +17,7 @@ SHARED = {
     "softmax_block": "the operation, and its loop in C",
     **dict.fromkeys(("unsupported", "notes", "verify"), "one format, called with the name of its module"),
     **dict.fromkeys(("import_model", "export_model"), "the library function, and its command"),
+    "stated_languages": "the languages of a list of terms, in one format each",
     "parse": "one format, called with the name of its module",
     "main": "the entry point of a program",
     "run": "a command line, run as the program or as one command",

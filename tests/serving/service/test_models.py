@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from tests.serving.engines import Several, Shift, ask, served
 from tests.serving.service.test_service import run
+from tests.translation.bundles import several_bundle
 
 from dragoman.base.errors import ConfigError, DataError, ModelError
+from dragoman.models.folder.bundle import save
 from dragoman.serving.service.ask import Ask
 from dragoman.serving.service.inspection import Inspector
 from dragoman.serving.service.models import ModelSpec, load_all, load_served
@@ -93,6 +95,50 @@ def test_lists_of_terms_are_read_once_and_chosen_by_name(tmp_path: Path) -> None
         assert error.value.hint == "there are mine"
 
     run(service, story())
+
+
+def test_a_list_of_terms_serves_the_pairs_that_it_names(tmp_path: Path) -> None:
+    save(several_bundle(), tmp_path / "model")  # no pair of German and French
+    lists = {"three": tmp_path / "a.csv", "two": tmp_path / "b.csv"}
+    lists["three"].write_text("en,de,fr,note\nhouse,Haus,maison,\ncat,,chat,\n", encoding="utf-8")
+    lists["two"].write_text("de-AT,en\nHaus,house\n", encoding="utf-8")
+    service = Service([load_served(ModelSpec(folder=tmp_path / "model", terms=lists))])
+    shutil.rmtree(tmp_path)
+
+    async def story() -> None:
+        for terms, source, text, target, wanted in (
+            ("three", "en", "the house", "de", "Haus"),
+            ("three", "en", "the house", "fr", "maison"),
+            ("three", "en", "the cat", "fr", "chat"),
+            ("three", "de", "das Haus", "en", "house"),
+            ("two", "de", "das Haus", "en", "house"),
+        ):
+            (answer,) = await ask(service, text, source=source, target=target, terms=terms, beam=1)
+            assert answer.translation
+            # The model is untrained: it may not come to the end.
+            assert wanted in answer.text or wanted in answer.translation.unused_terms
+        assert "Haus" not in (await ask(service, "the house"))[0].text
+        with pytest.raises(ConfigError, match="no list of terms 'two'") as error:
+            await ask(service, "the house", target="fr", terms="two")
+        assert error.value.hint == "there are three"
+
+    run(service, story())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("house,Haus\n", "names no languages"),
+        ("it,es\ncasa,casa\n", "no terms for a pair"),
+        ("en,de\nhouse,\n", "no terms for a pair"),
+        ('en,de\n"house,Haus\n', "not valid CSV"),
+    ],
+)
+def test_a_list_without_terms_of_a_pair_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    save(several_bundle(), tmp_path / "model")
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        load_served(ModelSpec(folder=tmp_path / "model", terms={"a": tmp_path / "a.csv"}))
 
 
 def test_adapters_are_chosen_by_name() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.base.errors import ConfigError
+from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import base
 from dragoman.serving.service.languages import Leg
 from dragoman.serving.service.shared_engine import SharedEngine
@@ -21,7 +21,7 @@ from dragoman.translation.translator import Translator
 if TYPE_CHECKING:
     from dragoman.translation.memory.store import TranslationMemory
     from dragoman.translation.native.choice import DType, EngineName
-    from dragoman.translation.terms.terms import TermList
+    from dragoman.translation.terms.terms import TermFile, TermList
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class ServedModel:
         translator: Translator,
         *,
         digest: str = "",
-        terms: Mapping[str, TermList] | None = None,
+        terms: Mapping[str, TermFile] | None = None,
         engine: str = "native",
     ) -> None:
         """`digest` is of the weights, if it is known, and `engine` the name of the engine."""
@@ -62,13 +62,19 @@ class ServedModel:
         self.source = sources[0] if len(sources) == 1 else "mul"
         self.targets = tuple(dict.fromkeys(target for leg in self.legs for target in leg.targets))
         self.adapters, self.terms = tuple(translator.adapters), tuple(self._terms)
-        self._variants: dict[tuple[str | None, str | None], Translator] = {}
+        self._lists: dict[tuple[str, tuple[str, str]], TermList | None] = {}
+        self._variants: dict[tuple[str | None, TermList | None], Translator] = {}
 
     @property
     def pair(self) -> tuple[str, str]:
         """The first of its pairs."""
         source = self.legs[0].sources[0]
         return source, next((one for one in self.legs[0].targets if one != source), source)
+
+    @property
+    def only_pair(self) -> bool:
+        """Whether it has no other pair."""
+        return [(leg.sources, leg.targets) for leg in self.legs] == [tuple((one,) for one in self.pair)]
 
     def tags(self, pair: tuple[str, str]) -> tuple[str, str]:
         """The options `source` and `to` of a pair: its languages as the model writes them."""
@@ -78,17 +84,28 @@ class ServedModel:
         """Whether it has learnt to address the reader of this language formally and informally."""
         language = base(target)
         own = language in LANGUAGES and language in map(base, self.targets)
-        return own and "formality" in self.variant(adapter, None).reads
+        return own and "formality" in self.variant(adapter).reads
+
+    def terms_of(self, name: str | None, pair: tuple[str, str]) -> TermList | None:
+        """A list of terms for a pair; None if it was not loaded, or has no terms of the pair."""
+        if name not in self._terms:
+            return None
+        if (name, pair) not in self._lists:
+            file, tags = self._terms[name], self.tags(pair)
+            try:
+                known = self.only_pair or all(map(file.names, pair))
+                self._lists[name, pair] = file.terms(*tags) if known else None
+            except DataError:
+                self._lists[name, pair] = None
+        return self._lists[name, pair]
 
     def variant(
-        self, adapter: str | None, terms: str | None, memory: TranslationMemory | None = None
+        self, adapter: str | None, terms: TermList | None = None, memory: TranslationMemory | None = None
     ) -> Translator:
-        """The translator with an adapter and a list of terms; names that were not loaded count as None."""
-        key = adapter if adapter in self.adapters else None, terms if terms in self._terms else None
+        """The translator with an adapter, if it was loaded, and a list of terms."""
+        key = adapter if adapter in self.adapters else None, terms
         if key not in self._variants:
-            self._variants[key] = self.translator.using(
-                adapter=key[0], terms=None if key[1] is None else self._terms[key[1]]
-            )
+            self._variants[key] = self.translator.using(adapter=key[0], terms=terms)
         found = self._variants[key]
         return found if memory is None else found.using(memory=memory)
 
@@ -108,7 +125,7 @@ def load_served(
     Raises ModelError if it cannot be loaded, DataError for a list that cannot be used, ConfigError for
     options that do not fit.
     """
-    from dragoman.translation.terms.terms import TermList
+    from dragoman.translation.terms.terms import TermFile
 
     loaded = load_model(spec.folder, engine=engine, dtype=dtype, adapters=dict(spec.adapters))
     if larger := [name for name, one in loaded.adapters.items() if isinstance(one, Loaded)]:
@@ -117,17 +134,36 @@ def load_served(
             hint="serve the folder that `dragoman train` or `dragoman model merge` wrote",
         )
     translator = Translator.of(shared(loaded))
-    terms = {
-        name: TermList.read(path, translator.source_language, translator.target_language)
-        for name, path in spec.terms.items()
-    }
+    terms = {name: TermFile(path) for name, path in spec.terms.items()}
     weights = Path(spec.folder) / WEIGHTS
     digest = loaded.config.weights or (digest_of(weights) if weights.is_file() else "")
     name = "pytorch" if isinstance(translator.engine, SharedEngine) else "native"
     served = ServedModel(spec.called, translator, digest=digest, terms=terms, engine=name)
-    for one in served.terms:
-        served.variant(None, one)  # raises ConfigError for other languages
+    for called, file in terms.items():
+        _check_terms(called, file, served)
     return served
+
+
+def _check_terms(name: str, file: TermFile, model: ServedModel) -> None:
+    """Raise DataError for a list that has no terms of any pair of a model, or cannot be read."""
+    if model.only_pair:
+        model.variant(None, file.terms(*model.tags(model.pair)))  # ConfigError for other languages
+    elif not file.languages:
+        raise DataError(
+            f"{file.path}: names no languages, but the model has several",
+            hint="name them in the first row, such as en,de,fr",
+        )
+    elif not any(
+        model.terms_of(name, (source, target))
+        for leg in model.legs
+        for source in filter(file.names, leg.sources)
+        for target in filter(file.names, leg.targets)
+        if source != target
+    ):
+        raise DataError(
+            f"{file.path}: has no terms for a pair of languages of the model",
+            hint="check that it is the right list for this model",
+        )
 
 
 def check_model_names(names: Sequence[str]) -> None:

@@ -169,8 +169,9 @@ class Router:
         if len(route.models) != 1:
             return []
         model = self._models[route.models[0]]
-        source, to = model.tags((route.source, route.target))
-        translator = model.variant(ask.adapter, ask.terms)
+        pair = route.source, route.target
+        source, to = model.tags(pair)
+        translator = model.variant(ask.adapter, model.terms_of(ask.terms, pair))
         context = "".join(ask.contexts[:1]) if "context" in translator.reads else ""
         context = context[-CONTEXT_CHARACTERS:]
         how = _decoding(source=source, to=to, n_best=most)
@@ -200,7 +201,7 @@ class Router:
         for name, pair in zip(route.models, pairwise(route.languages), strict=True):
             model = self._models[name]
             how = self._how(model, pair, replace(ask, markup="xml"), last=pair[1] == route.target)
-            yield model.variant(ask.adapter, ask.terms, memory), how
+            yield model.variant(ask.adapter, model.terms_of(ask.terms, pair), memory), how
 
     def _how(self, model: ServedModel, pair: tuple[str, str], ask: Ask, *, last: bool) -> Decoding:
         """The options for a model on the way. Only the last one addresses the reader."""
@@ -241,9 +242,10 @@ class Router:
             model, last = self._models[name], step == len(route.models) - 1
             how = self._how(model, pair, ask, last=last)
             memory = None if route.pivots else self._memory(route, ask)
-            translator = model.variant(ask.adapter, ask.terms)
+            terms = model.terms_of(ask.terms, pair)
+            translator = model.variant(ask.adapter, terms)
             if memory is not None and (ask.markup != "text" or "matches" in translator.reads):
-                translator = model.variant(ask.adapter, ask.terms, memory)
+                translator = model.variant(ask.adapter, terms, memory)
                 changes: int | None = self._memories.changes[route.source, route.target]
             else:
                 changes = None

@@ -17,6 +17,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -126,7 +127,7 @@ class Service:
             await self._prepare(partial(detect_language, "a", (), self.pairs.sources[0]))
         for model in self.models:
             for adapter in (None, *model.adapters):
-                translator, (source, to) = model.variant(adapter, None), model.tags(model.pair)
+                translator, (source, to) = model.variant(adapter), model.tags(model.pair)
                 await self._prepare(partial(translator.translate, ["1 2 3."], Decoding(source=source, to=to)))
         speeds = [await self._prepare(partial(_speed_of, model, self.limits)) for model in self.models]
         self._admission.pace.speed = min(speeds)
@@ -346,13 +347,16 @@ def check_names(ask: Ask, models: Sequence[ServedModel], pairs: Pairs) -> None:
         raise ConfigError(f"no model {ask.model!r}", hint=f"there are {', '.join(known)}")
     if detected:
         pairs.sources_of(ask.target)
-        names = {ask.model} if ask.model else set(known)
+        own = [one for one in models if ask.model in (None, one.name)]
+        lists = [name for one in own for name in one.terms]
     else:
-        names = set(pairs.find(ask.source or "", ask.target, model=ask.model).models)
-    own = [one for one in models if one.name in names]
+        route = pairs.find(ask.source or "", ask.target, model=ask.model)
+        own = [next(one for one in models if one.name == name) for name in route.models]
+        steps = [*zip(own, pairwise(route.languages), strict=True)]
+        lists = [name for one, pair in steps for name in one.terms if ask.terms and one.terms_of(name, pair)]
     for what, name, loaded in (
         ("adapter", ask.adapter, [name for one in own for name in one.adapters]),
-        ("list of terms", ask.terms, [name for one in own for name in one.terms]),
+        ("list of terms", ask.terms, lists),
     ):
         if name is not None and name not in loaded:
             there = f"there are {', '.join(dict.fromkeys(loaded))}" if loaded else "this pair has none"

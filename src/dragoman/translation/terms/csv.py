@@ -67,6 +67,15 @@ def read(data: bytes, name: str, source: str, target: str) -> Iterator[tuple[str
             yield term, one
 
 
+def stated_languages(data: bytes, name: str) -> tuple[str, ...]:
+    """Return the languages that the first row names, none if it does not name some."""
+    text = decoded(data, name)
+    rows = list(_rows(text, name, _delimiter(text)))  # all, to find what cannot be read
+    cells = [cell.strip() for cell in rows[0][1]] if rows else []
+    found = tuple(cell for cell in cells if is_language(cell))
+    return found if len(found) > 1 and not {_SOURCE, _TARGET} <= {*map(str.lower, cells)} else ()
+
+
 def decoded(data: bytes, name: str) -> str:
     """Return text in UTF-8, or in UTF-16 with a byte order mark, in composed characters (NFC).
 

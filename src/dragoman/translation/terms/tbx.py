@@ -38,6 +38,13 @@ def is_tbx(data: bytes) -> bool:
     return start.lstrip().startswith("<")
 
 
+def stated_languages(data: bytes, name: str) -> tuple[str, ...]:
+    """Return the languages of all concepts. Raises DataError naming file and line if it is not TBX."""
+    reader = _Reader(name)
+    reader.feed(data, final=True)
+    return tuple(dict.fromkeys(one.language for concept in reader.concepts for one in concept))
+
+
 def read(data: bytes, name: str, source: str, target: str) -> Iterator[tuple[str, str]]:
     """Yield (term, translation) for each pair of each concept.
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.languages import closest
 from dragoman.text.blank import is_blank
 from dragoman.text.guidance import Guidance, Note, SourcePhrase
 from dragoman.text.lexicon.stems import stem
@@ -77,13 +78,7 @@ class TermList:
         if "mul" in (source_language, target_language):
             hint = "choose them, as with --from and --to, or with TermList.read(FILE, SOURCE, TARGET)"
             raise ConfigError(f"{path}: the model has several languages, and a list needs a pair", hint=hint)
-        data = terms_csv.content_of(path)
-        reader = terms_tbx if terms_tbx.is_tbx(data) else terms_csv
-        pairs = reader.read(data, str(path), source_language, target_language)
-        terms = cls((Term(source, (target,)) for source, target in pairs), source_language, target_language)
-        if not terms.terms:
-            raise DataError(f"{path}: no terms", hint="write one a line: source,target")
-        return terms
+        return TermFile(path).terms(source_language, target_language)
 
     def __len__(self) -> int:
         return len(self.terms)
@@ -97,6 +92,33 @@ class TermList:
     def find(self, line: str) -> list[FoundTerm]:
         """Return the terms of a line in order, apart from each other. The longest wins."""
         return [FoundTerm(start, end, self.terms[number]) for start, end, number in self._lookup.find(line)]
+
+
+class TermFile:
+    """A file of terms in two languages or more: TBX, or CSV with commas, semicolons or tabs."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Raises DataError naming file and line for a file that cannot be read."""
+        self.path, self._data = path, terms_csv.content_of(path)
+        self._format = terms_tbx if terms_tbx.is_tbx(self._data) else terms_csv
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that it names; a CSV may name none. Raises DataError as `terms` does."""
+        found: tuple[str, ...] = self._format.stated_languages(self._data, str(self.path))
+        return found
+
+    def names(self, language: str) -> bool:
+        """Whether it names a language, perhaps of another country."""
+        return closest(language, self.languages) is not None
+
+    def terms(self, source: str, target: str) -> TermList:
+        """Return the terms of a pair. Raises DataError if it has none, or cannot be read as TBX or CSV."""
+        pairs = self._format.read(self._data, str(self.path), source, target)
+        terms = TermList((Term(term, (other,)) for term, other in pairs), source, target)
+        if not terms.terms:
+            raise DataError(f"{self.path}: no terms", hint="write one a line: source,target")
+        return terms
 
 
 @dataclass(frozen=True)
