@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.evaluation.test_error_page import data_of
 
 from dragoman.cli.input import Input
 
@@ -131,6 +132,10 @@ def test_contrastive_scoring(dragoman_: Run, model: Path, tmp_path: Path) -> Non
         (("--contrast", str(path), "--in-context"), "--in-context with --contrast"),
         (("--contrast", str(path), "-o", str(tmp_path / "x")), "--output with --contrast"),
         ((str(path), "--documents", str(tmp_path)), "--documents without --contrast"),
+        (("--contrast", str(path), "--documents", str(tmp_path)), "--documents without --contrast FILE.json"),
+        (("--contrast", str(path), "--min-bleu", "9"), "--min-bleu with --contrast"),
+        (("--contrast", str(path), "--dtype", "float32,int8"), "--contrast cannot be used with --dtype"),
+        ((str(path), str(path), "--risk", "--in-context"), "--risk with --in-context"),
     ):
         wrong = dragoman_("evaluate", str(model), *words)
         assert (wrong.code, message in wrong.err) == (2, True), wrong
@@ -158,5 +163,10 @@ def test_evaluate_in_context_and_consistency(dragoman_: Run, model: Path, tmp_pa
         written.append(before.read_text().splitlines()[-1])
     assert written[0] == written[1]  # another file ends the context
     files = [str(tmp_path / "a.en"), str(tmp_path / "a.de")]
-    against = dragoman_("evaluate", str(model), *files, "--in-context", "--against", str(SAVED))
-    assert against.code == 0, against.err  # a model that reads no context
+    # A model that reads neither context nor formality translates without.
+    given = ("--in-context", "--formality", "formal", "--beam", "2", "--page", str(tmp_path / "page.html"))
+    against = dragoman_("evaluate", str(model), *files, *given, "--against", str(SAVED))
+    assert against.code == 0, against.err
+    rival, own = data_of((tmp_path / "page.html").read_text(encoding="utf-8"))["systems"]
+    assert [rival["alone"], own["alone"]] == [True, False]
+    assert rival["command"] == f"dragoman inspect {SAVED} --beam 2"

@@ -65,6 +65,11 @@ def test_contrapro(tmp_path: Path) -> None:
         )
         with pytest.raises(DataError, match=rf"example 1: not line {line} of .*7\.en"):
             read_examples(changed, tmp_path / "documents")
+    written(tmp_path / "documents" / "2011" / "7.de", "Hallo . Eine Lampe .\nSie ist alt .\n")
+    with pytest.raises(DataError, match=r"7\.en has 3 lines, .*7\.de 2"):
+        read_examples(path, tmp_path / "documents")
+    with pytest.raises(DataError, match="nowhere: no such folder"):
+        read_examples(path, tmp_path / "nowhere")
     (tmp_path / "documents" / "2011" / "7.en").unlink()
     with pytest.raises(DataError, match=r"contrapro.json, example 1: no document '7.de'"):
         read_examples(path, tmp_path / "documents")
@@ -134,4 +139,5 @@ def test_the_right_one_must_be_likelier_than_every_wrong_one() -> None:
 def test_the_interval_is_wilsons(n: int, right: int) -> None:
     """Its ends are the shares that are 1.96 of their own standard deviations from the measured one."""
     for end in Preference("", n, right).interval:
+        assert 0 <= end <= 1
         assert math.isclose((right / n - end) ** 2, 1.959964**2 * end * (1 - end) / n, abs_tol=1e-9)

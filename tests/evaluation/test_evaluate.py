@@ -14,6 +14,7 @@ import dragoman
 from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.evaluation.metrics import score_corpus
+from dragoman.text.corpora.context import Context
 from dragoman.text.tokenizers.tokenizer import TokenizerConfig
 from dragoman.training.processes.distributed import World
 from dragoman.translation.search.options import Decoding
@@ -96,6 +97,25 @@ def test_processes_translate_a_share_each_and_have_all() -> None:
             assert len(GIVEN[rank]) == len(range(rank, len(pairs), size))
 
         assert shared.translations == dragoman.evaluate(translator, pairs, beam=2).translations
+
+
+def test_contexts_are_given_as_to_translate(monkeypatch: pytest.MonkeyPatch) -> None:
+    translator, pairs = translator_of(History(vocab=14, seed=2, end=0.5)), [("ab", "b"), ("b", "a")]
+    monkeypatch.setattr(translator, "reads", ("context",))
+    given, translate = list[Any](), translator.translate
+
+    def seen(lines: Any, decoding: Any, *, context: Any) -> Any:
+        given.append(context)
+        return translate(lines, decoding)
+
+    monkeypatch.setattr(translator, "translate", seen)
+    for context in ("one two", ["one two", None]):
+        dragoman.evaluate(translator, pairs, context=context, bootstrap=0)
+    assert given == [[Context("one two"), Context("one two")], [Context("one two"), None]]
+    with pytest.raises(DataError, match="line 2 has no context"):
+        dragoman.evaluate(translator, pairs, context=["one"])
+    with pytest.raises(DataError, match="more contexts than the 2 lines"):
+        dragoman.evaluate(translator, pairs, context=["one"] * 3)
 
 
 def test_truncated_translations_are_counted() -> None:

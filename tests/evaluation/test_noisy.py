@@ -64,7 +64,7 @@ def test_what_noise_costs() -> None:
     free = ("capitals", "title", "emoji", "tags", "spaces", "breaks")
     assert [costs[kind]["chrf_lost"] for kind in free] == pytest.approx([0] * len(free))
     assert min(costs[kind]["chrf_lost"] for kind in ("lower", "typos", "punctuation")) > 0
-    assert {tuple(context) for lines, context in fake.given[1:] if len(lines) == 1} == {("before",)}
+    assert {tuple(context) for lines, context in fake.given[1:] if len(lines) == 1} == {(("before", ""),)}
     assert any("\n" in line or "\r" in line for lines, _ in fake.given for line in lines)  # breaks arrive
     again = measure_noise(translator, PAIRS, clean, decoding)
     assert again == rows

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dragoman.translation.search.options import Decoding
     from dragoman.translation.translator import Translator
 
+_DOCUMENTS = "use the documents of these examples"
 _HINT = 'write {"source": "...", "right": "...", "wrong": ["..."]}, one object a line'
 
 
@@ -61,7 +62,7 @@ class Preference:
         """The 95 % interval of the share (Wilson 1927)."""
         n, p, z = self.examples, self.share, 1.959964
         middle, width = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-        return (middle - width) / (1 + z * z / n), (middle + width) / (1 + z * z / n)
+        return max(0.0, (middle - width) / (1 + z * z / n)), min(1.0, (middle + width) / (1 + z * z / n))
 
 
 def read_examples(path: Path, documents: Path | None = None) -> list[ContrastiveExample]:
@@ -154,6 +155,8 @@ def _contrapro(path: Path, documents: Path | None) -> Iterator[ContrastiveExampl
     if not isinstance(table, list):
         raise DataError(f"{path}: not a list of examples", hint="use ContraPro's contrapro.json")
     places: dict[str, list[Path]] = {}
+    if documents is not None and not documents.is_dir():
+        raise DataError(f"{documents}: no such folder", hint="--documents names ContraPro's")
     for file in documents.rglob("*") if documents else ():
         places.setdefault(file.stem, []).append(file)
     lines_of = lru_cache(2)(lambda path: [*read_lines(path)])  # examples of one document follow each other
@@ -176,8 +179,11 @@ def _before(
     if len(sides) != 2 or sides[1].name != name or type(line) is not int:
         raise DataError(f"{where}: no document {name!r} with two sides", hint="see ContraPro")
     source, target = map(lines_of, sides)
+    if len(source) != len(target):
+        lengths = f"{sides[0]} has {len(source):,} lines, {sides[1]} {len(target):,}"
+        raise DataError(f"{where}: {lengths}", hint=_DOCUMENTS)
     if not 1 <= line <= len(source) or source[line - 1].split() != str(one.get("src segment")).split():
-        raise DataError(f"{where}: not line {line} of {sides[0]}", hint="use the documents of these examples")
+        raise DataError(f"{where}: not line {line} of {sides[0]}", hint=_DOCUMENTS)
     before = [" ".join(side[: line - 1][-SENTENCES:]).strip() for side in (source, target)]
     return Context(*before) if before[0] else None
 

@@ -8,7 +8,7 @@ of any choice of lines are sacreBLEU's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from dragoman.base.html.document import PACKAGE, bundled, deflated, document, inert
@@ -30,6 +30,7 @@ def error_page(
     languages: tuple[str | None, str | None] = (None, None),
     groups: Sequence[str] = (),
     contexts: Sequence[str] = (),
+    alone: Collection[str] = (),
     terms: Sequence[TermList] = (),
     commands: Mapping[str, str] | None = None,
     comet: Mapping[str, Sequence[float]] | None = None,
@@ -37,8 +38,8 @@ def error_page(
     """Return the page. `lines` are the sources with the first reference, `results` the scores as a table.
 
     `groups` names the group of each line, such as the kind of noise in it; `contexts` is what the models
-    read before each. `commands` are those that inspect a sentence, by system; `comet` has COMET's scores of
-    the lines.
+    read before each, but for the systems `alone`. `commands` are those that inspect a sentence, by system;
+    `comet` has COMET's scores of the lines.
     """
     source, target = (one or "" for one in languages)
     data = {
@@ -53,6 +54,7 @@ def error_page(
             {
                 "name": name,
                 "command": (commands or {}).get(name),
+                "alone": name in alone,
                 "texts": texts,
                 "comet": (comet or {}).get(name),
                 "faults": [
@@ -78,12 +80,16 @@ def error_page(
 
 
 def _documents(lines: Iterable[Line]) -> list[str]:
-    """The document of each line: its name, or a number where blank lines separate them. Empty for one."""
-    names, number, was_blank = list[str](), 1, False
+    """The document of each line: its name, or a number where blank lines or files separate them.
+
+    Empty for one.
+    """
+    names, number, ended, last = list[str](), 1, False, 0
     for line in lines:
         blank = is_blank(line.source + line.target)
-        number += was_blank and not blank and bool(names)
-        was_blank = blank
+        ended |= line.number <= last  # the lines of each file are numbered
+        number += ended and not blank and bool(names)
+        ended, last = blank, line.number
         names.append(line.document or f"{number}")
     return names if len({*names}) > 1 else []
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat, zip_longest
+from itertools import zip_longest
 from typing import Unpack
 
 from dragoman.base.tables import count
@@ -14,7 +14,7 @@ from dragoman.evaluation.metrics import METRICS, check_options, score_corpus
 from dragoman.evaluation.results import MetricName, Scores
 from dragoman.text.corpora.corpus import open_pairs
 from dragoman.training.processes.distributed import World
-from dragoman.translation.lines import GivenContext
+from dragoman.translation.lines import GivenContext, line_items
 from dragoman.translation.search.options import Decoding, DecodingOptions
 from dragoman.translation.translation import Translation
 from dragoman.translation.translator import Translator
@@ -81,7 +81,7 @@ def evaluate(
     lowercase: bool = False,
     bootstrap: int = 1000,
     world: World | None = None,
-    context: Iterable[GivenContext] | None = None,
+    context: str | Iterable[GivenContext] | None = None,
     line_breaks: bool = False,
     **options: Unpack[DecodingOptions],
 ) -> Evaluation:
@@ -100,10 +100,10 @@ def evaluate(
     references = [target for _, target in lines]
     pairs = pairs if line_breaks else lines
     began = time.perf_counter()
-    items = [(source, one) for (source, _), one in zip(pairs, context or repeat(None), strict=False)]
+    items = [item for item in line_items((source for source, _ in pairs), None, context) if item]
     own = items if world is None else items[world.rank :: world.size]
-    contexts = None if context is None else [one for _, one in own]
-    translations = translator.translate([source for source, _ in own], decoding, context=contexts)
+    contexts = None if context is None else [item.context for item in own]
+    translations = translator.translate([item.line for item in own], decoding, context=contexts)
     if world is not None and world.size > 1:
         translations = _gathered(translations, world)
     return Evaluation(

@@ -59,8 +59,10 @@ def noised(
     """Return source and target with one kind of noise: the same for the same key.
 
     The kind is drawn from those that change this source. Capitals, emoji and tags are in the target, too;
-    of other kinds it has none. Placeholders, such as URLs, stay as they are.
+    of other kinds it has none. Placeholders, such as URLs, stay as they are, and so does a blank source.
     """
+    if is_blank(pair[0]):
+        return pair
     for kind in Random(key).sample(kinds, len(kinds)):
         # A generator for each side, so that both have the same emoji or tags.
         source, target = (

@@ -195,6 +195,14 @@ def sources_of(ready: Prepared, epoch: int) -> list[list[int]]:
     return rows
 
 
+def test_validation_text_is_cut_in_one_way(tmp_path: Path) -> None:
+    ready = prepared(tmp_path, "tokenizer.sampling=0.5", valid=VALID)
+    (text,) = ready.validation.values()
+
+    assert text.epoch(0, seed=1) == (text.source, text.target)
+    assert ready.training.epoch(0, seed=1)[1] != ready.training.epoch(1, seed=1)[1]
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -163,10 +163,13 @@ def evaluate(
 
     if risk_chart is not None and not risk:
         raise ConfigError("--risk-chart without --risk", hint="add --risk")
-    if documents is not None and contrast is None:
-        raise ConfigError("--documents without --contrast", hint="add --contrast")
+    if documents is not None and (contrast is None or contrast.suffix != ".json"):
+        raise ConfigError("--documents without --contrast FILE.json", hint="--documents is for ContraPro")
     flags: dict[str, object] = {"--against": against, "--output": output, "--risk": risk, "--noisy": noisy}
     flags |= {"--in-context": in_context, "--consistency": consistency, "--page": page, "--comet": comet}
+    if risk and (in_context or decoding.formality):
+        used = "--in-context" if in_context else "--formality"
+        raise ConfigError(f"--risk with {used}: the risk is of lines alone", hint="leave out one of them")
     rivals = against or []
 
     def check_unused(what: str, hint: str) -> None:
@@ -177,20 +180,21 @@ def evaluate(
         return guides.guide(replace(loading, dtype=number_type).load(models), decoding)
 
     guides.check()
-    dtypes = _dtypes(dtype, alone=bool(rivals))
+    dtypes = _dtypes(dtype, alone="--against" if rivals else "")
     models, text = models_and_text(model, text)
     loading.check(models)
     if contrast is not None:
         if text:
             raise ConfigError(f"--contrast together with {text[0]}", hint="leave out one of them")
+        flags |= {"--recipe": recipe, "--data": data, "--lowercase": lowercase, "--min-bleu": min_bleu}
         check_unused("--contrast", "leave out one of them")
-        translator = load(_dtypes(dtype, alone=True)[0])
+        translator = load(_dtypes(dtype, alone="--contrast")[0])
         evaluate_contrast(translator, contrast, documents, decoding, as_json=as_json, quiet=quiet)
         return
     if not text and (several := _recipe_of_several(recipe)) is not None:
         flags |= {"--from": decoding.source, "--to": decoding.to}
         check_unused("a recipe of several pairs", "name the files of one pair")
-        translator = load(_dtypes(dtype, alone=True)[0])
+        translator = load(_dtypes(dtype, alone="a recipe of several pairs")[0])
         bleu = evaluate_directions(translator, several, data, decoding, as_json=as_json, quiet=quiet)
         _check_least(str(model), bleu, min_bleu)
         return
@@ -227,24 +231,28 @@ def evaluate(
     leaked = leakage_of([*models, *map(Path, other_models)], pairs, "test")
     types: dict[str, dict[str, Any]] = {}  # how fast each is
     hypotheses: dict[str, list[str]] = {}
+    commands, without_context = dict[str, str](), list[str]()
     with joined() as world:
 
-        def translated(translator: Translator, what: str, context: list[str] | None) -> Evaluation:
+        def translated(translator: Translator, what: str, how: Decoding, context: Any) -> Evaluation:
             with waiting(f"{what}: {len(pairs):,} sentences", shown=world.leads and not quiet):
-                how = in_languages_of(corpus, decoding, translator)
                 return evaluated(translator, pairs, how, world=world, context=context)
 
         for each in dtypes:  # the last is the requested one
             translator = load(each)
             in_type = f" in {each}" if len(dtypes) > 1 else ""
-            evaluation = translated(translator, f"translating{in_type}", contexts)
+            evaluation = translated(translator, f"translating{in_type}", decoding, contexts)
             types[str(each)] = _speed(each, translator, evaluation, models)
             hypotheses[str(each)] = evaluation.hypotheses
         for name in other_models:
             loaded = Translator.load(Path(name), dtype=each)
-            rival = guides.guide(loaded, in_languages_of(corpus, decoding, loaded))
-            own = contexts if "context" in rival.reads else None
-            others[name] = translated(rival, f"translating with {name}", own).hypotheses
+            how = in_languages_of(corpus, decoding, loaded)
+            how = how if "formality" in loaded.reads else replace(how, formality=None)
+            near = contexts if "context" in loaded.reads else None
+            rival = guides.guide(loaded, how)
+            others[name] = translated(rival, f"translating with {name}", how, near).hypotheses
+            commands[name] = _inspecting([name], rival, how)
+            without_context += [name] * (near is None)
         noise = None
         if noisy:
             with waiting("translating with noise", shown=world.leads and not quiet):
@@ -283,11 +291,10 @@ def evaluate(
     terms = [one.terms for one in translator.terms]
     if page is not None:
         languages = translator.pair(decoding)
-        way = ["--from", languages[0], "--to", languages[1]] if about.several else []
-        inspected = {one: [one] for one in other_models}
         if len(models) == 1:  # an ensemble cannot be inspected
             own = [str(model), *(["--adapter", str(adapter)] if adapter else [])]
-            inspected |= dict.fromkeys([one for one in systems if one not in others], own)
+            command = _inspecting(own, translator, decoding)
+            commands |= dict.fromkeys([one for one in systems if one not in others], command)
         scoring.write_page(
             page,
             results,
@@ -297,7 +304,8 @@ def evaluate(
             languages=languages,
             contexts=contexts or (),
             terms=terms,
-            commands={one: shlex.join(["dragoman", "inspect", *own, *way]) for one, own in inspected.items()},
+            alone=without_context,
+            commands=commands,
             comet=metric,
         )
     if evaluation.truncated and not quiet:
@@ -343,6 +351,18 @@ def evaluate(
     _check_least(whole, scoring.bleu_of(results, name), min_bleu)
 
 
+def _inspecting(model: Sequence[str], translator: Translator, decoding: Decoding) -> str:
+    """The command that inspects a sentence of a system, but for the sentence."""
+    languages = translator.pair(decoding) if translator.several else ()
+    words = [*model]
+    for flag, language in zip(("--from", "--to"), languages, strict=False):
+        words += [flag, language] if language != "mul" else []
+    for name in ("beam", "length_penalty", "stop", "minimum_length", "no_repeat_ngram"):
+        value = getattr(decoding, name)
+        words += [f"--{name.replace('_', '-')}", str(value)] if value != getattr(Decoding(), name) else []
+    return shlex.join(["dragoman", "inspect", *words])
+
+
 def _check_least(name: str, bleu: float, least: float | None) -> None:
     if least is not None and bleu < least:
         raise QualityError(f"{name}: BLEU {bleu:.2f} is below {least:g}", hint="--min-bleu sets this limit")
@@ -386,10 +406,10 @@ def _check_risk(
         )
 
 
-def _dtypes(dtype: str | None, *, alone: bool) -> list[DType | None]:
+def _dtypes(dtype: str | None, *, alone: str) -> list[DType | None]:
     """Return the types to translate in, float32 first if there are others. Raises ConfigError.
 
-    `alone`: compare with another model instead, in one type.
+    `alone` names what needs one type, "" for nothing.
     """
     from dragoman.translation.native.choice import DType
 
@@ -401,7 +421,7 @@ def _dtypes(dtype: str | None, *, alone: bool) -> list[DType | None]:
         )
     if alone and len(names) > 1:
         raise ConfigError(
-            f"--against cannot be used with --dtype {dtype}", hint="name one type, or leave out --against"
+            f"{alone} cannot be used with --dtype {dtype}", hint=f"name one type, or leave out {alone}"
         )
     if not names or names == ["auto"] or alone:
         return [cast("DType | None", names[0] if names else None)]

@@ -280,6 +280,11 @@ class Tokenizer:
         return self._source, self._target
 
     @property
+    def unsampled(self) -> Tokenizer:
+        """The same tokenizer without subword sampling."""
+        return Tokenizer(replace(self.config, sampling=0.0), *self.vocabularies, specials=self.specials)
+
+    @property
     def languages(self) -> tuple[str, ...]:
         """The languages that have marks, in order of their ids; empty for a model of one target language."""
         return tuple(self._source.marks)

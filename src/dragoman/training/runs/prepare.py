@@ -19,7 +19,6 @@ from dragoman.training.data.mixture import Mixture, Stages, TrainingText, Weight
 from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.distillation.distributions import lessons_of
 from dragoman.training.distillation.options import outputs_of
-from dragoman.training.options import NOTHING, Annotating
 from dragoman.training.processes.distributed import World
 from dragoman.training.runs.doubts import marks_of_subwords
 from dragoman.training.runs.folder import RunFolder
@@ -112,16 +111,19 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
     directions = _all_directions(recipe, request.base, tokenizer)
     marking = Directions(tokenizer, _stated(recipe, request.base, directions), directions)
 
-    def tokens(part: str, *, placeholders: float = 0.0, annotating: Annotating = NOTHING) -> TokenisedCorpus:
-        path = folder.checkpoints.corpus(part)
-        return TokenisedCorpus(path, tokenizer, placeholders=placeholders, annotating=annotating)
+    def measured(part: str) -> TokenisedCorpus:
+        return TokenisedCorpus(folder.checkpoints.corpus(part), tokenizer.unsampled)
 
     def trained_on(stage: Stage | None = None) -> TrainingText:
         noise = recipe.data.noise if stage is None or stage.noise is None else stage.noise
 
         def learnt(part: str) -> TokenisedCorpus:
-            how = recipe.data.annotating_of(part, noise)
-            text = tokens(part, placeholders=recipe.data.placeholders, annotating=how)
+            text = TokenisedCorpus(
+                folder.checkpoints.corpus(part),
+                tokenizer,
+                placeholders=recipe.data.placeholders,
+                annotating=recipe.data.annotating_of(part, noise),
+            )
             lessons = folder.checkpoints.lessons(part)
             text.lessons = lessons_of(recipe.teacher, tokenizer, text.target, lessons)
             return text
@@ -145,13 +147,13 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
         training=trained_on(),
         stages=[(stage.updates, trained_on(stage)) for stage in recipe.data.stages],
         validation={
-            one: addressed(tokens(valid_part(one, validation_pairs)), one) for one in validation_pairs
+            one: addressed(measured(valid_part(one, validation_pairs)), one) for one in validation_pairs
         },
         validation_pairs=validation_pairs,
         directions=directions,
         base=request.base,
         teacher=done["teacher"],
-        general=None if general_pairs is None else tokens("general"),
+        general=None if general_pairs is None else measured("general"),
         general_pairs=general_pairs or (),
         leaked=done["leaked"],
     )

@@ -43,9 +43,7 @@ class Teachers:
     @property
     def tokenizer(self) -> Tokenizer:
         """The tokenizer of all of them. It splits text in one way: sampling is for their own training."""
-        tokenizer = self.members[0].tokenizer
-        config = replace(tokenizer.config, sampling=0.0)
-        return Tokenizer(config, *tokenizer.vocabularies, specials=tokenizer.specials)
+        return self.members[0].tokenizer.unsampled
 
     @property
     def known(self) -> Directions:
