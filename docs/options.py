@@ -21,7 +21,8 @@ def to_markdown() -> str:
         "# Options",
         "",
         "Every option of a recipe. Set one on the command line (`dragoman train ... model.heads=8`), in a "
-        'recipe file under its section, or in Python (`train(..., model={"heads": 8})`). '
+        'recipe file under its section, or in Python (`train(..., model={"heads": 8})`, and for [data] '
+        '`overrides=["data.context=0.7"]`). '
         "`dragoman config` prints them as a recipe file with comments; `dragoman config --preset tiny` and "
         "`dragoman config --recipe FILE` show the values in use.",
         "",

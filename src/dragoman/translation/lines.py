@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import closest, related, same, tags_by_code
 from dragoman.text.blank import is_blank
+from dragoman.text.corpora.context import joined_context
 from dragoman.text.detection import likeliest
 from dragoman.text.guidance import Context
 from dragoman.text.tokenizers.marks import mark
@@ -101,9 +102,9 @@ def given_context(given: object, *, both: bool = True) -> Context | None:
         case None | "":
             return None
         case str(source) | (str(source),):
-            return Context(" ".join(source.split())) if source.strip() else None
+            return Context(flat) if (flat := joined_context([source])) else None
         case (str(source), str(target)):
-            sides = " ".join(source.split()), " ".join(target.split()) if both else ""
+            sides = joined_context([source]), joined_context([target]) if both else ""
             return Context(*sides) if sides[0] else None
     raise TypeError(f"a context is text, or a text and its translation, not {given!r}")
 

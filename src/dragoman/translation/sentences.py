@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.placeholders import find_placeholders, has_language
-from dragoman.text.corpora.context import SENTENCES
+from dragoman.text.corpora.context import SENTENCES, joined_context
 from dragoman.text.guidance import Context
 from dragoman.text.segmenter import LONGEST, Segmented, Splitting, may_split, segment_text, unbroken
 from dragoman.text.spans import Link, Span
@@ -194,8 +194,8 @@ class LineCutter:
 
 def extended(context: Context | None, sentences: Sequence[str]) -> Context | None:
     """The context of a line with the sentences before one of it, whose translations are not known."""
-    before = ([context.source] if context else []) + [*sentences[-SENTENCES:]]
-    return Context(" ".join(before), "" if sentences or not context else context.target) if before else None
+    before = joined_context([context.source if context else "", *sentences[-SENTENCES:]])
+    return Context(before, "" if sentences or not context else context.target) if before else None
 
 
 def _only(found: Sequence[Translation]) -> Translation:

@@ -126,6 +126,12 @@ def test_notes() -> None:
     assert found.note == "Be brief\nA < B"
 
 
+def test_properties_say_where_a_unit_stands() -> None:
+    props = '<prop type="x-document">a.po</prop><prop type="x-context">menu of files</prop>'
+    [found] = parse(file(unit(props + variant("en", "Open"))), EN_DE).segments
+    assert (found.context, found.place) == ("menu of files", "a.po")
+
+
 def test_version_11_has_lang_without_a_prefix() -> None:
     old = unit(variant("en", "One")).replace("xml:lang", "lang")
     assert '<tuv lang="de">' in translated(old, Result(("Eins",)))

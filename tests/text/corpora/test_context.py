@@ -12,6 +12,8 @@ from dragoman.text.corpora.context import SENTENCES, context_of, with_context
 from dragoman.text.corpora.corpus import open_corpus, open_pairs
 from dragoman.text.guidance import Context
 from dragoman.training.runs.tuning.held_out import kept_pairs
+from dragoman.translation.lines import given_context
+from dragoman.translation.sentences import extended
 
 
 def contexts(path: Path) -> list[tuple[str, str]]:
@@ -62,6 +64,13 @@ def test_the_properties_of_a_memory(tmp_path: Path) -> None:
     path = tmp_path / "a.tmx"
     path.write_text(f'<tmx version="1.4"><header srclang="en"/><body>{"".join(units)}</body></tmx>')
     assert contexts(path) == [("menu", ""), ("a menu", "A"), ("", "")]
+
+
+@pytest.mark.parametrize("text", ["a  b", "a\u00a0b\u202f!", "\ta\tb "])
+def test_spaces_are_those_of_translation(text: str) -> None:
+    (_, before) = [context for _, context in with_context(open_pairs([(text, text), ("c", "d")]))]
+    assert before == given_context((text, text))
+    assert extended(None, [text]) == given_context(text)
 
 
 def test_a_context_is_one_line() -> None:

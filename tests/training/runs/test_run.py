@@ -244,6 +244,8 @@ def test_the_text_of_a_recipe(tmp_path):
 
 
 def test_without_text_there_is_nothing_to_train_on(tmp_path):
+    with pytest.raises(ConfigError, match="data is text"):
+        train({"context": 0.7}, output=tmp_path / "run")
     with pytest.raises(ConfigError, match="no training text"):
         train(output=tmp_path / "x", preset="tiny")
 

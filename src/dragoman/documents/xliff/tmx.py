@@ -18,7 +18,7 @@ from dragoman.documents.xliff.bilingual import Bilingual, News, inline_tag
 from dragoman.documents.xml.edits import declarations, indent, indent_of_end, removal, written
 from dragoman.documents.xml.inline import Tag, has_text
 from dragoman.documents.xml.pieces import XML_SPACE, Element, Piece, expect_root, read_xml
-from dragoman.text.corpora.formats.tmx import MACHINE
+from dragoman.text.corpora.formats.tmx import MACHINE, PLACE
 
 _LANG = f"{{{XML_SPACE}}}lang"
 
@@ -77,8 +77,12 @@ class Tmx(Bilingual[_Pair, _Pair]):
         target, state = translation_of(source, there), Status.MISSING
         if pair.target and target:
             state = Status.DOUBTFUL if _our_props(pair.target) else Status.DONE
-        notes = [one for one in pair.unit.children + pair.source.children if one.name == "note"]
-        return Segment(source, self._where(pair.unit), target, state, note=self._note(notes))
+        inside = pair.unit.children + pair.source.children
+        notes = [one for one in inside if one.name == "note"]
+        props = {one.attributes.get("type"): self._words(one) for one in inside if one.name == "prop"}
+        context, place = (props.get(name, "") for name in PLACE)
+        where, note = self._where(pair.unit), self._note(notes)
+        return Segment(source, where, target, state, context=context, note=note, place=place)
 
     def _write(self, unit: _Pair, news: list[News[_Pair]]) -> Iterator[Edit]:
         for one in news:

@@ -30,6 +30,11 @@ def with_context(lines: Iterable[Line]) -> Iterator[tuple[Line, Context]]:
 
 def context_of(about: str, before: Iterable[Line]) -> Context:
     """The context of a line: the pairs before it, and what is known about it, such as its key."""
-    pairs, about = list(before), " ".join(about.split())
-    source = " ".join(text for text in (*(one.source.strip() for one in pairs), about) if text)
-    return Context(source, " ".join(one.target.strip() for one in pairs).strip())
+    pairs = list(before)
+    source = joined_context([*(one.source for one in pairs), about])
+    return Context(source, joined_context(one.target for one in pairs))
+
+
+def joined_context(texts: Iterable[str]) -> str:
+    """Texts as a context has them, in training and in translation: with one space between words."""
+    return " ".join(" ".join(texts).split())

@@ -67,7 +67,8 @@ def train(
     run that was stopped.
 
     `recipe` is a recipe file, or a `Recipe`. Keywords named as its sections change it, such as
-    `training={"max_updates": 200}` or `model={"heads": 8}`; so do `overrides`, such as "data.workers=4".
+    `training={"max_updates": 200}` or `model={"heads": 8}`; so do `overrides`, such as "data.workers=4", as
+    `data` is the text.
 
     `base` is a model to tune on `data`, as `Translator.load` takes it; without it, a new model is trained.
     `replay` is general text to add, so that the model does not forget it, and `general` is general text to
@@ -83,6 +84,8 @@ def train(
     require_pytorch("training")
     observer = observer or Quiet()
     _check_names(sections)
+    if isinstance(data, Mapping):
+        raise ConfigError("data is text", hint='set options of [data] so: overrides=["data.context=0.7"]')
     if teachers:
         overrides = [*overrides, f"teacher.models={show([str(one) for one in teachers])}"]
     if base is None and (replay is not None or general is not None):

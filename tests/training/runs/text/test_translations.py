@@ -121,6 +121,21 @@ def test_all_are_each_a_pair(teacher: Path, tmp_path: Path) -> None:
     assert len(pairs) > 5
 
 
+def test_lines_keep_what_stands_before_them(teacher: Path, tmp_path: Path) -> None:
+    lines, messages = [*LINES[:3], ("", ""), *LINES[3:5]], list[str]()
+    work = TeachersOutputs(
+        teachers=open_teachers(TeacherConfig(models=(str(teacher),)), DataConfig(), None),
+        text=open_pairs(lines),
+        folder=tmp_path / "x",
+        longest=256,
+        in_context=True,
+        say=messages.append,
+    )
+    first, second, *_ = sources = [source for source, _ in usable(lines)]
+    found = [(line.source, line.context) for line in work.corpus()]
+    assert found == [*zip(sources, ["", first, f"{first} {second}", "", sources[3]], strict=True)]
+
+
 def test_sources_alone(teacher: Path, tmp_path: Path) -> None:
     (tmp_path / "mono.en").write_text("".join(f"{source}\n" for source, _ in LINES))
     config = TeacherConfig(models=(str(teacher),), reference_weight=0)

@@ -35,7 +35,7 @@ _CODES = frozenset(("bpt", "ept", "ph", "it", "ut"))
 _LANGUAGE = ("xml:lang", "lang")  # TMX 1.4, and versions before it
 _ABOUT = ("creationdate", "creationid", "changedate", "changeid", "usagecount")
 _ORIGIN = "x-origin"  # the type of the <prop> that says where a pair comes from
-_PLACE = ("x-context", "x-document")  # and where it stands
+PLACE = ("x-context", "x-document")  # and where it stands
 _SPACES = re.compile(r"[ \t\r\n]+")
 _HINT = "export it again as TMX 1.4, or convert it to TSV"
 
@@ -87,7 +87,7 @@ def languages_in(file: TextFile) -> Languages:
 def read(file: TextFile, languages: Languages) -> Iterator[Line]:
     """Yield the pairs of the units that have both languages. Raise the errors of `read_units`."""
     for unit, source, target in read_units(file, languages):
-        yield Line(unit.line, source, target, *(unit.about.get(name, "") for name in _PLACE))
+        yield Line(unit.line, source, target, *(unit.about.get(name, "") for name in PLACE))
 
 
 def read_units(file: TextFile, languages: Languages) -> Iterator[tuple[Unit, str, str]]:
@@ -203,7 +203,7 @@ class _Reader(SafeReader):
             self._language = next((attributes[name] for name in _LANGUAGE if name in attributes), None)
         elif tag == "prop" and attributes.get("type") == MACHINE:
             self._language = None
-        elif tag == "note" or (tag == "prop" and attributes.get("type") in (_ORIGIN, *_PLACE)):
+        elif tag == "note" or (tag == "prop" and attributes.get("type") in (_ORIGIN, *PLACE)):
             name = attributes.get("type", "")
             self._aside = "note" if tag == "note" else "origin" if name == _ORIGIN else name, []
         elif tag == "seg" and self._unit is not None:

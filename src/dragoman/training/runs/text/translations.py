@@ -22,6 +22,7 @@ from dragoman.base.jobs import digest, read_part, write_part
 from dragoman.base.progress import Meter
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.loops import is_invention, loops
+from dragoman.text.corpora.context import with_context
 from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.languages import Direction
 from dragoman.text.corpora.lines import Line
@@ -69,6 +70,7 @@ def with_outputs(texts: Texts, checkpoints: Checkpoints, say: Say) -> Texts:
                 folder=checkpoints.outputs(name),
                 longest=recipe.data.filter.max_length,
                 referenced=texts.referenced,
+                in_context=recipe.data.context > 0,
                 learnt=checkpoints.resumable,
                 say=say,
             )
@@ -83,7 +85,8 @@ class TeachersOutputs:
     """Translations of a text by teachers, in a folder. `longest` is the most tokens of a source.
 
     Lines without a source or a reference have none; if the text is not `referenced`, it has only sources. If
-    a student has begun to learn from them, they are `learnt` and may not change.
+    a student has begun to learn from them, they are `learnt` and may not change. `in_context` keeps what
+    stands before each line, and gives it to teachers that read it.
     """
 
     teachers: Teachers
@@ -92,6 +95,7 @@ class TeachersOutputs:
     folder: Path
     longest: int
     referenced: bool = True
+    in_context: bool = False
     learnt: bool = False
     say: Say
     _translator: Translator | None = field(default=None, init=False)
@@ -129,6 +133,8 @@ class TeachersOutputs:
     def _parts(self) -> Iterator[tuple[Path, list[Line]]]:
         """Yield the lines of each part, and its file."""
         lines, number = iter(self.text), 0
+        if self.in_context:
+            lines = (line._replace(context=beside.source) for line, beside in with_context(lines))
         while part := [*islice(lines, LINES_OF_A_PART)]:
             yield self.folder / f"{number:05}.jsonl", part
             number += 1
@@ -162,8 +168,14 @@ class TeachersOutputs:
                 self.referenced,
                 *(self._languages or ()),
             ],
-            "text": digest(f"{line.source}\n{line.target}\n" for line in lines),
+            "text": digest(
+                "".join(f"{one}\n" for one in (line.source, line.target, *self._beside(line)))
+                for line in lines
+            ),
         }
+
+    def _beside(self, line: Line) -> list[str]:
+        return [line.context] if self.in_context else []
 
     def _translate(
         self, path: Path, lines: Sequence[Line], about: dict[str, Any], done: int
@@ -171,6 +183,7 @@ class TeachersOutputs:
         """Translate the lines of a part, after `done` others, and write it. Return its first line."""
         options, translator, meter = self.teachers.options, *self._loaded(done)
         languages, left_out = self._languages, Counter[str]()
+        reads = self.in_context and "context" in translator.reads
         wanted: list[Line] = []
         for line, tokens in zip(
             lines, translator.tokenizer.encode_source([line.source for line in lines]), strict=True
@@ -187,6 +200,7 @@ class TeachersOutputs:
             beam=options.beam,
             n_best=options.searched,
             split=False,
+            context=[line.context for line in wanted] if reads else None,
             source=languages[0] if languages else None,
             to=languages[1] if languages else None,
         )
@@ -197,8 +211,8 @@ class TeachersOutputs:
             if not usable:
                 left_out[_fault(best) or STUCK] += 1
             chosen = self._chosen(line, [_text_of(one) for one in usable])
-            source = line.source.strip()
-            rows += [json.dumps([source, text], ensure_ascii=False) + "\n" for text in chosen]
+            source, beside = line.source.strip(), self._beside(line)
+            rows += [json.dumps([source, text, *beside], ensure_ascii=False) + "\n" for text in chosen]
         meter(done + len(lines))
         return write_part(path, {**about, "pairs": len(rows), "left_out": dict(left_out)}, "".join(rows))
 
@@ -262,5 +276,6 @@ def _read(parts: Sequence[Path]) -> Iterator[Line]:
             next(file)
             for row in file:
                 number += 1
-                source, target = json.loads(row)
-                yield Line(number, source, target, document=str(number))  # lines around it may be left out
+                source, target, *beside = json.loads(row)
+                # Each is a document, because lines around it may be left out.
+                yield Line(number, source, target, "".join(beside), document=str(number))
