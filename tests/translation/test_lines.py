@@ -155,3 +155,17 @@ def test_the_pairs_that_a_model_offers() -> None:
 
 
 STAR = [("deu", "eng"), ("eng", "deu"), ("eng", "fra"), ("fra", "eng")]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+@pytest.mark.parametrize("mark", ["source", "target"])
+def test_a_mark_in_a_text_does_not_change_a_language_that_is_given(kind: str, mark: str) -> None:
+    tokenizer = several_bundle(kind, target_mark=mark).tokenizer
+    directions = Directions(tokenizer, ("mul", "mul"), tuple((a[:2], b[:2]) for a, b in STAR))
+    line = ">>fr<< >>de<< The cat sleeps."
+    given, free = (directions.addressed(line, "en", to) for to in ("de", None))
+    marks = {tokenizer.encode_source([f">>{one}<< a"])[0][0]: one for one in ("de", "en", "fr")}
+    found = [[marks[token] for token in tokenizer.encode_source([one.text])[0] if token in marks]
+             for one in (given, free)]  # fmt: skip
+    assert found == [["en", "de"] if mark == "source" else ["en"], ["en", "fr", "de"]]
+    assert tokenizer.decode(tokenizer.encode_source([given.text])[0]).endswith(line)

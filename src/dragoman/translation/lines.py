@@ -218,8 +218,11 @@ class Directions:
         """
         if not line or not self._marked:
             return Addressed(line)
-        before, start = self.marks(*self.detected(line, source, to))
-        return Addressed(before + line, start)
+        source, to = self.detected(line, source, to)
+        before, start = self.marks(source, to)
+        # A mark of the text may choose the language, but not change it. Behind a space it is text.
+        space = " " * (to is not None and line.startswith(">>"))
+        return Addressed(before + space + line, start)
 
     def detected(self, line: str, source: str | None, to: str | None) -> tuple[str | None, str | None]:
         """The languages of a line.
