@@ -17,6 +17,7 @@ from dragoman.models.folder.bundle import Bundle
 from dragoman.models.layers.positions import sinusoidal
 from dragoman.models.seq2seq import build_model
 from dragoman.models.transformer import CrossAttention, SelfAttention
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.translation.search.options import Beam
 from dragoman.translation.search.rules import NoRepeatedNgram
 
@@ -249,24 +250,27 @@ def test_a_given_translation_has_no_search() -> None:
     )
 
 
-def test_a_model_may_start_with_padding() -> None:
-    words = marian()
-    size = words.target_size
+def with_tokenizer(words: Tokenizer) -> Bundle:
     config = transformer(
-        source_vocab=size,
-        target_vocab=size,
+        source_vocab=words.source_size,
+        target_vocab=words.target_size,
         pad_id=words.pad_id,
         start_id=words.start_id,
         end_id=words.end_id,
     )
     torch.manual_seed(1)
-    pair = Bundle(
+    return Bundle(
         model=build_model(config).eval(),
         tokenizer=words,
         source_language="en",
         target_language="de",
         generation=Beam(size=3),
     )
+
+
+def test_a_model_may_start_with_padding() -> None:
+    words = marian()
+    pair = with_tokenizer(words)
     trace = inspect(pair, SENTENCE, max_extra_tokens=5)
 
     assert (trace.inputs[0].id, trace.inputs[0].piece) == (words.pad_id, "<pad>")
@@ -276,21 +280,24 @@ def test_a_model_may_start_with_padding() -> None:
     assert trace.target.text == Translator.of(pair).translate([SENTENCE], max_extra_tokens=5)[0].text
 
 
+def test_punctuation_is_normalised_once() -> None:
+    pytest.importorskip("sacremoses")
+    line = "A dog (—sees— 1 %)."  # normalising twice removes the space behind the bracket
+    config = TokenizerConfig(kind="mapped", punctuation="en")
+    words = Tokenizer(config, *marian().vocabularies, specials=marian().specials)
+    trace = inspect(with_tokenizer(words), line, max_extra_tokens=2)
+    ids = [token.id for token in trace.source.tokens[:-1]]
+    assert ids == words.encode_source([line])[0]
+    assert trace.source.text == words.normalise([line], "source")[0]
+    assert "".join(token.text for token in trace.source.tokens[:-1]) == trace.source.text.replace(" ", "")
+
+
 def test_lower_case_is_what_the_model_saw() -> None:
-    pair = bundle(transformer())
-    words = type(pair.tokenizer).train([("Ein Hund", "Ein Hund")], _lowercase())
-    from dataclasses import replace
-
-    config = replace(pair.model.config, source_vocab=words.source_size, target_vocab=words.target_size)
-    from dragoman.models.seq2seq import build_model
-
-    lower = replace(pair, tokenizer=words, model=build_model(config))  # type: ignore[call-overload]
-    trace: Trace = inspect(lower, "Ein HUND", max_extra_tokens=2)
+    words = Tokenizer.train([("Ein Hund", "Ein Hund")], _lowercase())
+    trace: Trace = inspect(with_tokenizer(words), "Ein HUND", max_extra_tokens=2)
     assert trace.source.text == "ein hund"
     assert [word.text for word in trace.source.words] == ["ein", "hund"]
 
 
-def _lowercase() -> Any:
-    from dragoman.text.tokenizers.tokenizer import TokenizerConfig
-
+def _lowercase() -> TokenizerConfig:
     return TokenizerConfig(kind="characters", vocab_size=300, lowercase=True)

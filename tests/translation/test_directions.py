@@ -210,6 +210,15 @@ def test_engines_agree_on_marked_translations() -> None:
         assert one.score == pytest.approx(other.score, abs=1e-5)
 
 
+def test_a_trace_reads_a_context_without_its_mark() -> None:
+    translator = Translator.of(replace(several(), guidance=("context",)))
+    plain, marked = (
+        translator.inspect("The cat sleeps.", to="de", beam=1, context=f"{mark}The cat sleeps.")
+        for mark in ("", ">>de<< ")
+    )
+    assert marked.source == plain.source
+
+
 def test_inspection_shows_the_marks() -> None:
     translator = Translator.of(several("target", source_mark=True))
     trace = translator.inspect("The cat sleeps.", source="en", to="fr", beam=2)

@@ -34,7 +34,8 @@ from dragoman.models.search.rows import Choice
 from dragoman.models.search.rule_masks import mask_of
 from dragoman.models.search.scoring import score
 from dragoman.text.guidance import CONTEXT_CHARACTERS, CONTEXT_TOKENS, Context, Guidance, reading
-from dragoman.text.spans import Span, words_of
+from dragoman.text.spans import Span, spans_of_surfaces, words_of
+from dragoman.text.tokenizers.marks import split_marks
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.search.engine import Hypothesis, Request
 from dragoman.translation.search.options import Beam
@@ -44,6 +45,7 @@ from dragoman.version import __version__
 
 ALTERNATIVES = 20  # of each step
 _WIDEST = 50  # beam
+_CONTEXT = " ⟨context⟩ "  # between a text and its context
 _NOTHING = Intervention()
 Spell = Callable[[int], tuple[str, str]]  # a token's piece and text
 
@@ -102,16 +104,16 @@ def inspect(
             f"a beam of {how.size} cannot be inspected",
             hint=f"use at most {_WIDEST}, because every candidate is shown",
         )
-    text = tokenizer.normalise([text.strip()], "source")[0]
-    own = _encoded(tokenizer.encode_source([text])[0], "the text")
-    source: Sequence[int] = own
-    spans, mark = tokenizer.source_spans(text), ""
+    text, own, spans = _read(tokenizer, text.strip())
+    source: Sequence[int] = _encoded(own, "the text")
+    shown = text
     if context:
-        context = tokenizer.normalise([context[-CONTEXT_CHARACTERS:]], "source")[0]
         source = reading(tokenizer, text, own, Guidance(context=Context(context))).tokens
-        mark, read = " ⟨context⟩ ", tokenizer.source_spans(context)[-CONTEXT_TOKENS:]
-        behind = len(text) + len(mark)
-        spans = [*spans, (len(text) + 1, behind - 1), *((a + behind, b + behind) for a, b in read)]
+        _, _, near = split_marks(context[-CONTEXT_CHARACTERS:], tokenizer.vocabularies[0].marks)
+        near, _, read = _read(tokenizer, near)
+        behind = len(text) + len(_CONTEXT)
+        read = [(a + behind, b + behind) for a, b in read[-CONTEXT_TOKENS:]]
+        spans, shown = [*spans, (len(text) + 1, behind - 1), *read], text + _CONTEXT + near
     model = intervened(bundle.model, intervention)
     device = model.device
     pair = pad([source], model.config.pad_id, model.config.end_id, device)
@@ -154,11 +156,11 @@ def inspect(
     attention = tuple(attention_of(weights))
     pieces = tokenizer.source_pieces(source)
     if context:
-        pieces[len(own)] = mark.strip()
+        pieces[len(own)] = _CONTEXT.strip()
     start_id, end_id = model.config.start_id, model.config.end_id
     start_piece, end_piece = tokenizer.target_pieces([start_id, end_id])
     eos = end_id, end_piece
-    source_side = _side(text + mark + context, bundle.source_language, source, pieces, spans, eos)
+    source_side = _side(shown, bundle.source_language, source, pieces, spans, eos)
     pieces, places = tokenizer.target_pieces(predicted), tokenizer.target_spans(predicted)
     target_text = tokenizer.decode(predicted)
     target_side = _side(target_text, bundle.target_language, predicted, pieces, places, eos)
@@ -189,6 +191,13 @@ def inspect(
         positions=positions_of(model, max(len(source), len(predicted)) + 1),
         terms=logit_terms,
     )
+
+
+def _read(tokenizer: Tokenizer, text: str) -> tuple[str, list[int], list[Span]]:
+    """Return a source as it is cut into tokens, its tokens, and their places. It is normalised only once."""
+    (text,) = tokenizer.normalise([text], "source")
+    vocabulary = tokenizer.vocabularies[0]
+    return text, vocabulary.encode([text])[0], spans_of_surfaces(vocabulary.surfaces(text), text)
 
 
 def _encoded(tokens: list[int], what: str) -> list[int]:
