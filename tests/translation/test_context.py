@@ -159,3 +159,5 @@ def test_a_trace_shows_the_context(saved: Translator) -> None:
     assert spans[len(saved.tokenizer.encode_source([line])[0])] == "⟨context⟩"
     assert "".join(spans).replace(" ", "") == trace.source.text.replace(" ", "")
     assert trace.target.text == saved.translate(line, context=context, beam=1, split=False).text
+    spaced = saved.inspect(line, context=" Tom\tsees  a dog.\n", beam=1)  # as `translate` reads it
+    assert [token.id for token in spaced.source.tokens] == [token.id for token in trace.source.tokens]

@@ -224,6 +224,7 @@ def test_inspection_shows_the_marks() -> None:
     trace = translator.inspect("The cat sleeps.", source="en", to="fr", beam=2)
     assert trace.source.tokens[0].piece == ">>en<<"
     assert trace.target.tokens[0].piece == ">>fr<<"
+    assert (trace.model.title, trace.source.language, trace.target.language) == ("en to fr", "en", "fr")
     (best,) = translator.translate(["The cat sleeps."], source="en", to="fr", beam=2, split=False)
     assert trace.translations[0].text == best.text
     assert trace.translations[0].score == pytest.approx(best.score, abs=1e-5)

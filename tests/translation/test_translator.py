@@ -85,6 +85,20 @@ def test_what_is_no_text_is_a_type_error(translator: Translator, wrong: Any, mes
             method(wrong)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"line": ["abc"]}, {"target": 1}, {"prefix": 1}, {"context": ("a", "b")}, {"context": 1}),
+        *({"name": 1}, {"intervention": {"shift": 1}}),
+    ],
+)
+def test_what_is_inspected_is_text(translator: Translator, wrong: dict[str, Any]) -> None:
+    pytest.importorskip("torch")
+    ((name, value),) = wrong.items()
+    with pytest.raises(TypeError, match=re.escape(f"{name} is {value!r}, not")):
+        translator.inspect(**{"line": "abc", **wrong})
+
+
 def test_any_engine_will_do_and_answers_in_any_order() -> None:
     engine: Engine = Echo()
     translator = Translator(cast(Any, Letters()), engine, source_language="en", target_language="en")

@@ -662,22 +662,30 @@ class Translator:
 
         Raises DataError for a line without tokens or with more than 512, ConfigError for a beam above 50, for
         an option that inspection does not use, for a search with terms, a memory or a reverse model, and for
-        an intervention that the model does not allow.
+        an intervention that the model does not allow; TypeError for an argument of another type.
         """
         require_pytorch("inspecting")
-        from dragoman.inspection import contrast, inspect
+        from dragoman.inspection import Intervention, contrast, inspect
 
         decoding = Decoding.of(decoding, options)
+        given = {"line": line, "target": target, "prefix": prefix, "context": context, "name": name}
+        for what, one in given.items():
+            if not isinstance(one, str) and not (what == "target" and one is None):
+                raise TypeError(f"{what} is {one!r}, not a string")
+        if not isinstance(intervention, Intervention | None):
+            raise TypeError(f"intervention is {intervention!r}, not an Intervention")
         next(self._directions.warning([LineItem(line)], decoding.to))
         text, start = self.addressed(line.strip(), decoding.source, decoding.to)
         check_inspection(decoding, target, prefix, self.guides, self.reverse)
+        beside = given_context(context)
         check_beside(self.reads, context=bool(context), formality=None)
         look = inspect if intervention is None else partial(contrast, intervention=intervention)
+        source_language, target_language = self.pair(decoding)
         return look(
-            self.bundle,
+            replace(self.bundle, source_language=source_language, target_language=target_language),
             text,
             target=target,
-            context=context.strip(),
+            context=beside.source if beside else "",
             start=start,
             beam=decoding.beam_search(self.generation),
             prefix=prefix_tokens(self.tokenizer, prefix, banned=self.generation.banned),
