@@ -13,6 +13,7 @@ from tests.translation.bundles import PAIRS, learn
 
 from dragoman import Translator
 from dragoman.base.errors import ConfigError
+from dragoman.inspection import Intervention
 from dragoman.models.folder.bundle import Bundle
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
@@ -21,12 +22,11 @@ from dragoman.text.guidance import Context, Guidance, reading
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.translation.exchange import AskedLine
 from dragoman.translation.lines import Addressed, Directions, LineItem
-from dragoman.translation.search.engine import Hypothesis
+from dragoman.translation.search.engine import Hypothesis, without_start
 from dragoman.translation.search.evidence import evidence_of
 from dragoman.translation.search.options import Beam
 from dragoman.translation.search.risk import assess
 from dragoman.translation.terms.terms import Term, TermList
-from dragoman.translation.translation import without_start
 
 LANGUAGES = ("de", "en", "fr")
 TRAINED = (("en", "de"), ("de", "en"), ("en", "fr"), ("fr", "en"))
@@ -223,11 +223,25 @@ def test_inspection_shows_the_marks() -> None:
     translator = Translator.of(several("target", source_mark=True))
     trace = translator.inspect("The cat sleeps.", source="en", to="fr", beam=2)
     assert trace.source.tokens[0].piece == ">>en<<"
-    assert trace.target.tokens[0].piece == ">>fr<<"
+    assert (trace.target.tokens[0].piece, trace.target.tokens[0].word) == (">>fr<<", None)
+    assert trace.target.tokens[1].word == 0
     assert (trace.model.title, trace.source.language, trace.target.language) == ("en to fr", "en", "fr")
     (best,) = translator.translate(["The cat sleeps."], source="en", to="fr", beam=2, split=False)
     assert trace.translations[0].text == best.text
     assert trace.translations[0].score == pytest.approx(best.score, abs=1e-5)
+
+
+def test_inspection_does_not_count_the_mark() -> None:
+    translator = Translator.of(several("target", source_mark=True))
+    asked: Any = {"target": "Le chat dort.", "source": "en", "to": "fr"}
+    (scored,) = translator.score(["The cat sleeps."], ["Le chat dort."], source="en", to="fr")
+    (given,) = translator.inspect("The cat sleeps.", **asked).translations
+    assert given.text == scored.text
+    assert given.score == pytest.approx(scored.score, abs=1e-5)
+    assert given.logp == pytest.approx(sum(scored.token_logp), abs=1e-5)
+    both = translator.inspect("The cat sleeps.", **asked, intervention=Intervention(shift=1))
+    assert [one.before for one in both.of_untouched] == pytest.approx(scored.token_logp, abs=1e-5)
+    assert len(both.of_changed) == len(scored.token_logp)
 
 
 def test_a_hypothesis_without_its_start() -> None:

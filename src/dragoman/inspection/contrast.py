@@ -33,8 +33,8 @@ class Contrast:
     """The effect of an intervention on one sentence.
 
     `of_untouched` and `of_changed` are the tokens of the two translations, each with its log-probability
-    in the untouched model and in the changed one. Rules of the search, such as a forced token, do not change
-    them. `words` are the ranges of words that differ.
+    in the untouched model and in the changed one. The mark of a language is not among them. Rules of the
+    search, such as a forced token, do not change them. `words` are the ranges of words that differ.
     """
 
     intervention: Intervention
@@ -113,12 +113,13 @@ def contrast(
     changed = inspect(bundle, line, intervention=intervention, **options)  # the one that may be refused
     untouched = inspect(bundle, line, **options)
     models = bundle.model, intervened(bundle.model, intervention)
+    marks = len(options.get("start", ()))
     return Contrast(
         intervention=intervention,
         untouched=untouched,
         changed=changed,
-        of_untouched=tuple(_tokens(untouched, models)),
-        of_changed=tuple(_tokens(changed, models)),
+        of_untouched=tuple(_tokens(untouched, models))[marks:],
+        of_changed=tuple(_tokens(changed, models))[marks:],
         words=tuple(_words(untouched, changed)),
     )
 

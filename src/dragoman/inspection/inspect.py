@@ -37,7 +37,7 @@ from dragoman.text.guidance import CONTEXT_CHARACTERS, CONTEXT_TOKENS, Context, 
 from dragoman.text.spans import Span, spans_of_surfaces, words_of
 from dragoman.text.tokenizers.marks import split_marks
 from dragoman.text.tokenizers.tokenizer import Tokenizer
-from dragoman.translation.search.engine import Hypothesis, Request
+from dragoman.translation.search.engine import Hypothesis, Request, without_start
 from dragoman.translation.search.options import Beam
 from dragoman.translation.search.requests import limit_of, trackers_of
 from dragoman.translation.search.rules import Prefix, Rule, keeping
@@ -142,11 +142,11 @@ def inspect(
                 limit_B=torch.full_like(pair[1], limit), mask=chosen.over(obeyed, begun=begun),
                 watch=watch, trackers_B=trackers_B,
             )  # fmt: skip
-            tree = recorder.tree(hypotheses[0])
+            predicted, tree = hypotheses[0].tokens, recorder.tree(hypotheses[0])
         else:
             tokens = _encoded(tokenizer.encode_target([target.strip()])[0], "the translation")
-            hypotheses = score(model, *pair, [[*start, *tokens]], how)
-        predicted = hypotheses[0].tokens
+            (whole,) = score(model, *pair, [[*start, *tokens]], how)
+            predicted, hypotheses = whole.tokens, [without_start(whole, len(start), how)]
         inputs = torch.tensor([[model.config.start_id, *predicted]], device=device)
 
         with recording(model) as weights, terms.watching(model) as calls:
@@ -163,7 +163,7 @@ def inspect(
     source_side = _side(shown, bundle.source_language, source, pieces, spans, eos)
     pieces, places = tokenizer.target_pieces(predicted), tokenizer.target_spans(predicted)
     target_text = tokenizer.decode(predicted)
-    target_side = _side(target_text, bundle.target_language, predicted, pieces, places, eos)
+    target_side = _side(target_text, bundle.target_language, predicted, pieces, places, eos, len(start))
     alignment, note = word_alignment(attention, source_side, target_side)
     return Trace(
         dragoman=__version__,
@@ -228,8 +228,10 @@ def _side(
     pieces: Sequence[str],
     places: Sequence[Span],
     eos: tuple[int, str],
+    marks: int = 0,
 ) -> Text:
-    numbers = words_of(places, text)
+    """The tokens and words of a side. The first `marks` tokens belong to no word."""
+    numbers = [None] * marks + words_of(places[marks:], text)
     tokens = [
         Token(id=i, piece=piece, text=text[start:end], start=start, end=end, word=number)
         for i, piece, (start, end), number in zip(ids, pieces, places, numbers, strict=True)

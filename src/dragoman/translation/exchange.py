@@ -13,7 +13,7 @@ from dragoman.text.guidance import Guidance, Guide, Match, Reading, combined, re
 from dragoman.text.segmenter import unbroken
 from dragoman.translation.lines import LineItem, prefix_tokens
 from dragoman.translation.search.alignment import Aligning
-from dragoman.translation.search.engine import Engine, Hypothesis, Request, Tokens
+from dragoman.translation.search.engine import Engine, Hypothesis, Request, Tokens, without_start
 from dragoman.translation.search.mbr import expected_utilities, tempered
 from dragoman.translation.search.options import Beam, Decoding, Sample
 from dragoman.translation.search.phrasing import Phrasing
@@ -24,7 +24,6 @@ from dragoman.translation.translation import (
     TranslationMaker,
     beside_line,
     to_line,
-    without_start,
 )
 
 if TYPE_CHECKING:

@@ -8,14 +8,13 @@ from typing import TypeVar, cast
 from dragoman.base.errors import DataError
 from dragoman.text.guidance import Reading, reading
 from dragoman.translation.lines import LineItem, checked_lines
-from dragoman.translation.search.engine import Engine, Tokens
+from dragoman.translation.search.engine import Engine, Tokens, without_start
 from dragoman.translation.search.options import Beam
 from dragoman.translation.translation import (
     Translation,
     TranslationMaker,
     beside_line,
     to_line,
-    without_start,
 )
 
 T = TypeVar("T")

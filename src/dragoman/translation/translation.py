@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp
@@ -17,7 +16,7 @@ from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.lines import Addressed, Directions
 from dragoman.translation.search.alignment import Aligning, Alignment, alignment_of
 from dragoman.translation.search.engine import Hypothesis, Tokens
-from dragoman.translation.search.options import AttentionOf, Beam, Decoding
+from dragoman.translation.search.options import AttentionOf, Decoding
 
 if TYPE_CHECKING:
     from dragoman.translation.search.risk import Risk, RiskModel
@@ -176,27 +175,6 @@ def to_line(hypothesis: Hypothesis, reading: Reading | None) -> Hypothesis:
         return hypothesis
     rows = tuple((*(row[place] for place in reading.own), row[-1]) for row in hypothesis.attention)
     return replace(hypothesis, attention=rows)
-
-
-def without_start(hypothesis: Hypothesis, start: int, how: Beam | None = None) -> Hypothesis:
-    """The hypothesis without its first tokens, the mark of a language.
-
-    A search has not counted their log-probability. For given tokens, `how` says how to normalise the rest.
-    """
-    if not start or not hypothesis.token_logp:
-        return hypothesis
-    score, logp, own = hypothesis.score, hypothesis.logp, hypothesis.token_logp[start:]
-    if how is not None:
-        logp = math.fsum(own)
-        score = how.normalise(logp, len(hypothesis.token_logp))
-    return replace(
-        hypothesis,
-        tokens=hypothesis.tokens[start:],
-        score=score,
-        logp=logp,
-        token_logp=own,
-        attention=hypothesis.attention[start:],
-    )
 
 
 def aligning_for(decoding: Decoding, own: Aligning | None) -> Aligning | None:

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dragoman.translation.search.options import AttentionOf, Beam, Sample
@@ -53,6 +54,27 @@ class Hypothesis:
 
 
 NOTHING = Hypothesis((), 0.0, 0.0, (), False)  # the answer to an empty source
+
+
+def without_start(hypothesis: Hypothesis, start: int, how: Beam | None = None) -> Hypothesis:
+    """The hypothesis without its first tokens, the mark of a language.
+
+    A search has not counted their log-probability. For given tokens, `how` says how to normalise the rest.
+    """
+    if not start or not hypothesis.token_logp:
+        return hypothesis
+    score, logp, own = hypothesis.score, hypothesis.logp, hypothesis.token_logp[start:]
+    if how is not None:
+        logp = math.fsum(own)
+        score = how.normalise(logp, len(hypothesis.token_logp))
+    return replace(
+        hypothesis,
+        tokens=hypothesis.tokens[start:],
+        score=score,
+        logp=logp,
+        token_logp=own,
+        attention=hypothesis.attention[start:],
+    )
 
 
 class Engine(Protocol):

@@ -47,7 +47,7 @@ export async function reportOf(translator, question, { title, languages, tags = 
     if (JSON.stringify(intervention) === JSON.stringify(NOTHING))
         return readReport({ traces: [changed], difference: null, positions: null });
     const untouched = await inspect(NOTHING);
-    const difference = await differenceOf(translator, intervention, untouched, changed);
+    const difference = await differenceOf(translator, intervention, untouched, changed, start.length);
     return readReport({ traces: [untouched, changed], difference, positions: null });
 }
 
@@ -82,7 +82,7 @@ async function runOf(translator, line, intervention, options, { title, languages
         source: sideOf({ ...source, language: sourceLanguage, pieces: await translator.pieces(source.ids, "source"),
             end: special(shape.end_id) }),
         target: sideOf({ text: texts[0], language: targetLanguage, ids: predicted, ends: endsOfPrefixes(prefixes),
-            pieces: predicted.map((id) => pieces.get(id)), end: special(shape.end_id) }),
+            pieces: predicted.map((id) => pieces.get(id)), end: special(shape.end_id), marks: start.length }),
     };
     const attention = attentionOf(arrays);
     const config = Object.fromEntries(Object.entries(shape).filter(([, value]) => value !== null));
@@ -270,8 +270,8 @@ function termsOf(arrays, { shape: { norm, positions }, dtype }) {
     return { names: TERMS, stacks };
 }
 
-/** The effect of an intervention: Contrast of inspection/contrast.py. */
-async function differenceOf(translator, intervention, untouched, changed) {
+/** The effect of an intervention: Contrast of inspection/contrast.py. The first `marks` tokens do not count. */
+async function differenceOf(translator, intervention, untouched, changed, marks) {
     const changes = changesOf(intervention);
     const idsOf = ({ tokens }) => tokens.slice(0, -1).map(({ id }) => id);
     const same = idsOf(untouched.target).join() === idsOf(changed.target).join();
@@ -285,7 +285,7 @@ async function differenceOf(translator, intervention, untouched, changed) {
         return stepsOf(logits, [...ids, translator.shape.end_id]).map(({ logp }) => logp);
     };
     const tokens = ({ target }, before, after) => target.tokens.map(({ text, piece, word }, i) =>
-        ({ text, piece, word, before: before[i], after: after[i] }));
+        ({ text, piece, word, before: before[i], after: after[i] })).slice(marks);
     const words = ({ target }) => target.words.map(({ text }) => text);
     return {
         intervention,

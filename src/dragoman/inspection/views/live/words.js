@@ -12,11 +12,11 @@ export const squeezed = (text) => text.split(SPACE).filter(Boolean).join(" ");
 /** The name of a piece, in which ▁ is a space. */
 export const spelled = (piece) => squeezed(piece.replaceAll("▁", " ")) || piece;
 
-/** One side of a trace. `ends` has where each of the `ids` ends; the token `end` follows them. */
-export function sideOf({ text, language, ids, pieces, ends, end }) {
+/** One side of a trace. `ends` has where each of the `ids` ends; the token `end` follows them. The first `marks` are in no word. */
+export function sideOf({ text, language, ids, pieces, ends, end, marks = 0 }) {
     const letters = [...text];
     const spans = ends.map((end, i) => stripped(letters, i ? ends[i - 1] : 0, end));
-    const numbers = wordsOf(spans, letters);
+    const numbers = [...Array(marks).fill(null), ...wordsOf(spans.slice(marks), letters)];
     const part = ([start, end]) => ({ text: letters.slice(start, end).join(""), start, end });
     const tokens = ids.map((id, i) => ({ id, piece: pieces[i], ...part(spans[i]), word: numbers[i] }));
     const words = [];
