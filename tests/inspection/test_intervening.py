@@ -10,6 +10,7 @@ import pytest
 import torch
 from tests.inspection.models import KINDS, bundle, transformer
 from tests.models.test_contract import drawn, sources, targets
+from tests.translation.bundles import several_bundle
 from torch import Tensor, nn
 
 from dragoman import Translator
@@ -339,6 +340,13 @@ def test_prefix_and_force() -> None:
         translator.inspect(SENTENCE, prefix="Die Frau", intervention=Intervention.of(force=["1=Der"]))
     with pytest.raises(ConfigError, match="given translation"):
         translator.inspect(SENTENCE, target="Die Frau", intervention=Intervention.of(ban=["Der"]))
+
+
+@pytest.mark.parametrize("change", [{"force": ["1=Der"]}, {"ban": ["1=Der"]}])
+def test_the_mark_of_a_language_stays(change: dict[str, Any]) -> None:
+    translator = Translator.of(several_bundle(target_mark="target"))
+    with pytest.raises(ConfigError, match=r"^step 1 is the mark of the language"):
+        translator.inspect(SENTENCE, source="en", to="fr", intervention=Intervention.of(**change))
 
 
 def test_a_prefix_may_have_what_is_banned() -> None:

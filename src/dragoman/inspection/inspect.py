@@ -127,7 +127,7 @@ def inspect(
                 unscored=len(start),
             )  # fmt: skip
             chosen = Choices(intervention, tokenizer, how, model.config)
-            chosen.check_prefix(len(start) + len(prefix))
+            chosen.check_prefix(len(start) + len(prefix), marks=len(start))
 
             def watch(choice: Choice) -> None:
                 every_step()

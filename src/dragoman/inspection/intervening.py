@@ -198,8 +198,11 @@ class Choices:
         """The least number of tokens of the translation."""
         return max((step + (token != self._end_id) for step, token in self.forced.items()), default=0)
 
-    def check_prefix(self, tokens: int) -> None:
-        """Raise ConfigError if a step belongs to a prefix of that many tokens."""
+    def check_prefix(self, tokens: int, *, marks: int) -> None:
+        """Raise ConfigError if a step belongs to a prefix of that many tokens, the first of them `marks`."""
+        steps = *self.forced, *(at for at, _ in self.banned if at is not None)
+        if (first := min(steps, default=marks)) < marks:
+            raise ConfigError(f"step {first + 1} is the mark of the language", hint="choose a later step")
         if any(step < tokens for step in self.forced):
             raise ConfigError(
                 f"a token is forced within the prefix, which has {tokens} tokens",

@@ -131,8 +131,8 @@ def test_the_report_of_a_model_of_several_languages(tmp_path: Path) -> None:
     asked = {"text": LINES[0], "tags": {"source": "en", "to": "fr"}}
     changed = {**asked, "interventions": {"force": [{"step": 3, "token": 40}]}}
     compare(several_bundle(target_mark="target"), tmp_path / "model", [asked, changed])
-    wrong = {**asked, "interventions": {"force": [{"step": 1, "token": 40}]}}
-    assert answers(tmp_path / "model", [wrong])[1] == {"error": "Step 1 is the mark of the language."}
+    wrong = [{**asked, "interventions": {what: [{"step": 1, "token": 40}]}} for what in ("force", "ban")]
+    assert answers(tmp_path / "model", wrong)[1:] == [{"error": "Step 1 is the mark of the language."}] * 2
 
 
 SHAPES: dict[str, tuple[Any, dict[str, Any]]] = {

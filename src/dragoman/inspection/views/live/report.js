@@ -63,7 +63,7 @@ async function runOf(translator, line, intervention, options, { title, languages
     search.size = Math.min(options.beam ?? search.size, LIMITS.beam);
     search.length_penalty = intervention.length_penalty ?? options.length_penalty ?? search.length_penalty;
     const changes = changesOf(intervention);
-    if (intervention.force.some(({ step }) => step <= start.length)) throw new Error("Step 1 is the mark of the language.");
+    if ([...intervention.force, ...intervention.ban].some(({ step }) => step && step <= start.length)) throw new Error("Step 1 is the mark of the language.");
     const found = await translator.record(source.ids, { beam: search.size, nBest: search.size, prefixIds: start, unscored: start.length,
         lengthPenalty: search.length_penalty, ...tokensOf(shape, search, intervention) }, changes);
     const { nodes, hypotheses } = treeOf(found.tree, search);
