@@ -9,7 +9,7 @@ const files = Object.fromEntries(readdirSync(folder).map((name) => [name, new Ui
 const translator = await load(files, { wasm: readFileSync(wasm), ...options });
 const answers = [await about(translator, { source: "en", target: "de" })];
 for (const question of questions)
-    answers.push(await reportOf(translator, question, { title: "en to de", tags: question.tags }).catch(({ message }) => ({ error: message })));
+    answers.push(await reportOf(translator, question, { title: "en to de", tags: question.tags, banned: question.banned }).catch(({ message }) => ({ error: message })));
 translator.close();
 const plain = (_, value) => (value instanceof Float32Array || value instanceof Set ? Array.from(value) : value);
 process.stdout.write(JSON.stringify(answers, plain));

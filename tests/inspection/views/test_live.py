@@ -91,6 +91,7 @@ def compare(pair: Bundle, folder: Path, questions: Sequence[dict[str, Any]]) -> 
         assert "error" not in found, (question, found)
         options = question.get("options", {})
         how = Decoding(**options).beam_search(pair.generation)
+        how = replace(how, banned=tuple(question.get("banned", how.banned)))
         given: dict[str, Any] = {"beam": how, "name": "en to de"}
         text = " ".join(question["text"].split())
         if tags := question.get("tags"):
@@ -135,6 +136,12 @@ def test_the_report_of_a_model_of_several_languages(tmp_path: Path) -> None:
     assert answers(tmp_path / "model", wrong)[1:] == [{"error": "Step 1 is the mark of the language."}] * 2
 
 
+def test_what_a_page_bans_is_not_generated(tmp_path: Path) -> None:
+    pair = learnt_bundle()
+    first = inspect(pair, LINES[0]).target.tokens[0].id
+    compare(pair, tmp_path / "model", [{"text": LINES[0], "banned": [first]}])
+
+
 SHAPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "pre-norm, T5": (
         transformer(norm="pre", positions="t5", window=4),
@@ -147,7 +154,7 @@ SHAPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "relative": (transformer(positions="relative", norm="pre", norm_kind="rms"), {"stop": "shrinking"}),
     "rotary": (transformer(positions="rotary", kv_heads=1), {}),
     "alibi": (transformer(positions="alibi"), {}),
-    "index": (transformer(positions="index"), {}),
+    "index": (transformer(positions="index", embedding_norm=True), {}),
     "none": (transformer(positions="none"), {}),
     "SSRU": (SSRUConfig(d_model=16, d_ff=24, heads=2, encoder_layers=2, decoder_layers=2), {}),
 }

@@ -32,9 +32,10 @@ export async function about({ shape }, pairs) {
 /**
  * The report of a sentence, as `readReport` returns it. A question is what `POST /v1/how` takes: the text,
  * interventions with tokens as ids, and options: `beam` and `length_penalty`. `title` names the model, `languages` are
- * source and target, `tags` says how a model of several writes them: {source, to}. `version` is that of dragoman. Throws an Error for what cannot be inspected.
+ * source and target, `tags` says how a model of several writes them: {source, to}. `banned` are ids that are never
+ * generated, if others than the model's own. `version` is that of dragoman. Throws an Error for what cannot be inspected.
  */
-export async function reportOf(translator, question, { title, languages, tags = {}, version = "" } = {}) {
+export async function reportOf(translator, question, { title, languages, tags = {}, banned, version = "" } = {}) {
     const { text, interventions = {}, options = {} } = question;
     if ([...text].length > LIMITS.characters)
         throw new Error(`The text is too long. At most ${LIMITS.characters} characters can be inspected.`);
@@ -42,7 +43,7 @@ export async function reportOf(translator, question, { title, languages, tags = 
     if (!words) throw new Error("The text is empty.");
     const { before, start } = await translator.addressed(tags);
     const intervention = { ...NOTHING, ...interventions };
-    const inspect = (changes) => runOf(translator, before + words, changes, options, { title, languages, start, version });
+    const inspect = (changes) => runOf(translator, before + words, changes, options, { title, languages, start, banned, version });
     const changed = await inspect(intervention);
     if (JSON.stringify(intervention) === JSON.stringify(NOTHING))
         return readReport({ traces: [changed], difference: null, positions: null });
@@ -52,20 +53,20 @@ export async function reportOf(translator, question, { title, languages, tags = 
 }
 
 /** One run, as a trace of inspection/record.py with its arrays unpacked. */
-async function runOf(translator, line, intervention, options, { title, languages, start, version }) {
+async function runOf(translator, line, intervention, options, { title, languages, start, banned, version }) {
     const { shape, generation } = translator, [sourceLanguage, targetLanguage] = languages ?? [translator.sourceLanguage, translator.targetLanguage];
     const source = await translator.cut(line);
     if (!source.ids.length) throw new Error("The text is empty.");
     if (source.ids.length > TOKENS)
         throw new Error(`The text has ${source.ids.length} tokens. At most ${TOKENS} can be inspected.`);
     const search = { size: 4, length_penalty: 0.6, normalization: "gnmt", stop: "full", banned: [], renormalize: false,
-        ...generation, n_best: 1 };
+        ...generation, ...(banned && { banned }), n_best: 1 };
     search.size = Math.min(options.beam ?? search.size, LIMITS.beam);
     search.length_penalty = intervention.length_penalty ?? options.length_penalty ?? search.length_penalty;
     const changes = changesOf(intervention);
     if ([...intervention.force, ...intervention.ban].some(({ step }) => step && step <= start.length)) throw new Error("Step 1 is the mark of the language.");
     const found = await translator.record(source.ids, { beam: search.size, nBest: search.size, prefixIds: start, unscored: start.length,
-        lengthPenalty: search.length_penalty, ...tokensOf(shape, search, intervention) }, changes);
+        lengthPenalty: search.length_penalty, banned: search.banned, ...tokensOf(shape, search, intervention) }, changes);
     const { nodes, hypotheses } = treeOf(found.tree, search);
     const predicted = hypotheses[0].tokens;
     const arrays = await translator.trace(source.ids, predicted, changes);

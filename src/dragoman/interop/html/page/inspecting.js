@@ -12,8 +12,8 @@ ANSWERS["GET v1/how"] = async () => {
 };
 
 ANSWERS["v1/how"] = async ({ text, interventions, options, ...asked }) => {
-    const { translator, name, tags, source, target } = await modelOf(asked);
-    return reportOf(translator, { text, interventions, options }, { title: name, tags, languages: [source, target], version: page.version });
+    const { translator, name, tags, banned, source, target } = await modelOf(asked);
+    return reportOf(translator, { text, interventions, options }, { title: name, tags, banned, languages: [source, target], version: page.version });
 };
 
 /** Resolves when the page is first asked to look into a sentence. */
