@@ -81,8 +81,9 @@ def test_what_positions_add_to_the_logits_is_the_bias(kind: str) -> None:
         np.testing.assert_allclose(values[4], -slopes * distance, atol=1e-5)
 
 
-def test_pre_norm_says_that_it_is_approximate() -> None:
-    trace = inspect(bundle(transformer(norm="pre")), SENTENCE, max_extra_tokens=4)
+@pytest.mark.parametrize("changes", [{"norm": "pre"}, {"embedding_norm": True}], ids=str)
+def test_a_normalisation_before_says_that_terms_are_approximate(changes: dict[str, Any]) -> None:
+    trace = inspect(bundle(transformer(**changes)), SENTENCE, max_extra_tokens=4)
     assert trace.terms is not None
     stack = trace.terms.stacks[1]
     assert not any(stack.exact)

@@ -2,9 +2,9 @@
 
 With x = content + position, the logit q k^T / sqrt(D) is the sum of four products and a bias. The bias comes
 from the biases of the projections and from positions inside attention. In the first layer of a post-norm
-model that is all. Other layers see the output of normalisations and of earlier sub-layers. A normalisation
-is linear if its scale is fixed, here at its value for this sentence. Earlier sub-layers mix content and
-position. Their contribution is the remainder.
+model that is all, unless it normalises embeddings. Other layers see the output of normalisations and of
+earlier sub-layers. A normalisation is linear if its scale is fixed, here at its value for this sentence.
+Earlier sub-layers mix content and position. Their contribution is the remainder.
 
 The model's own modules compute everything.
 
@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from dragoman.inspection.record import Stack, Terms
 from dragoman.models.layers.window import AttentionView, FullView
 from dragoman.models.seq2seq import AnySeq2Seq
+from dragoman.models.shapes import SSRUConfig, TransformerConfig
 from dragoman.models.transformer import (
     DecoderLayer,
     EncoderLayer,
@@ -75,8 +76,8 @@ def logit_terms(model: AnySeq2Seq, calls: Calls) -> Terms | None:
     if not isinstance(model, Transformer):
         return None
     stacks = (
-        _stack("encoder", model.encoder, _embedded(model, calls, "source"), calls, model.config.positions),
-        _stack("decoder", model.decoder, _embedded(model, calls, "target"), calls, model.config.positions),
+        _stack("encoder", model.encoder, _embedded(model, calls, "source"), calls, model.config),
+        _stack("decoder", model.decoder, _embedded(model, calls, "target"), calls, model.config),
     )
     return Terms(names=NAMES, stacks=tuple(stack for stack in stacks if stack is not None))
 
@@ -97,8 +98,9 @@ def _stack(
     layers: Iterable[EncoderLayer | DecoderLayer],
     parts: _Parts,
     calls: Calls,
-    positions: str,
+    config: TransformerConfig | SSRUConfig,
 ) -> Stack | None:
+    normed = config.norm == "pre" or config.embedding_norm  # before the first attention
     values, logits, exact, notes = [], [], [], []
     stored = 0
     for number, layer in enumerate(layers):
@@ -114,8 +116,8 @@ def _stack(
         stored += terms_6HTS.numel()
         values.append(terms_6HTS)
         logits.append(logits_HTS)
-        exact.append(not number and not pre and x_BTE.dtype in (torch.float32, torch.float64))
-        notes.append(f"{_note(number, pre)} {_WITHIN.get(positions, '')}".strip())
+        exact.append(not number and not normed and x_BTE.dtype in (torch.float32, torch.float64))
+        notes.append(f"{_note(number, normed)} {_WITHIN.get(config.positions, '')}".strip())
         if not pre:
             between = [layer.cross_attention_residual] if isinstance(layer, DecoderLayer) else []
             for residual in (layer.attention_residual, *between, layer.feed_forward_residual):
@@ -165,13 +167,13 @@ _WITHIN = {
 }
 
 
-def _note(number: int, pre: bool) -> str:
+def _note(number: int, normed: bool) -> str:
     if number:
         return (
             "Earlier layers mix content and position. Their contribution is the remainder. "
             "Normalisations keep the scale they had for this sentence."
         )
-    if pre:
+    if normed:
         return (
             "A normalisation precedes the first attention. Its scale depends on content and position "
             "together, and is fixed at its value for this sentence. With this scale the terms add up to "

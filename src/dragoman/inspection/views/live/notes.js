@@ -25,10 +25,10 @@ const WITHIN = {
 };
 
 /** The note on the terms of a layer. */
-export function noteOfTerms(layer, pre, positions) {
+export function noteOfTerms(layer, normed, positions) {
     const note = layer ? "Earlier layers mix content and position. Their contribution is the remainder. "
             + "Normalisations keep the scale they had for this sentence."
-        : pre ? "A normalisation precedes the first attention. Its scale depends on content and position together, and "
+        : normed ? "A normalisation precedes the first attention. Its scale depends on content and position together, and "
             + "is fixed at its value for this sentence. With this scale the terms add up to the logit."
             : "The sum of the terms is the logit.";
     return [note, WITHIN[positions]].filter(Boolean).join(" ");

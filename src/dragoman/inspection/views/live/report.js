@@ -259,14 +259,15 @@ function tablesOf(found, { positions: kind }, none) {
 }
 
 /** The logits of self-attention in the first layers, and their parts. */
-function termsOf(arrays, { shape: { norm, positions }, dtype }) {
+function termsOf(arrays, { shape: { norm, embedding_norm: embedded, positions }, dtype }) {
+    const normed = norm === "pre" || embedded; // before the first attention
     const stacks = ["encoder", "decoder"].flatMap((kind) => {
         const parts = layersOf(arrays, kind, "attention.terms");
         if (!parts.length) return [];
         const logits = layersOf(arrays, kind, "attention.logits").slice(0, parts.length);
         return [{ kind, causal: kind === "decoder", values: stacked(parts), logits: stacked(logits),
-            exact: parts.map((_, i) => !i && norm === "post" && dtype === "float32"),
-            notes: parts.map((_, i) => noteOfTerms(i, norm === "pre", positions)) }];
+            exact: parts.map((_, i) => !i && !normed && dtype === "float32"),
+            notes: parts.map((_, i) => noteOfTerms(i, normed, positions)) }];
     });
     return { names: TERMS, stacks };
 }
