@@ -68,6 +68,9 @@ def test_a_translation_shows_itself_in_a_notebook(translator: Translator) -> Non
     assert "<b>" not in hostile._repr_html_()
     remembered = replace(one, tokens=(), token_logp=())
     assert one.text in remembered._repr_html_()
+    # The values of several sentences are not those of their tokens, nor are the pieces those of another text.
+    for other in (translator.translate("abc. hgf"), replace(one, text="http://a.example")):
+        assert f">{other.text}</div>" in other._repr_html_()
 
 
 # Risk

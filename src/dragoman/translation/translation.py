@@ -30,7 +30,7 @@ class Translation:
     text: str
     score: float  # log-probability, normalised for length; translations of one line can be compared
     tokens: tuple[str, ...]  # the text's pieces, as the tokenizer spells them
-    token_logp: tuple[float, ...]  # log-probability of each token, then of the end
+    token_logp: tuple[float, ...]  # log-probability of each token, then of the end; each sentence has an end
     truncated: bool  # the source was cut, or the length limit ended the translation
     alternatives: tuple[Translation, ...] = ()  # the next best, best first
     attention: tuple[tuple[float, ...], ...] = ()
@@ -51,13 +51,16 @@ class Translation:
         """Return the translation for a notebook: how probable each token is, and the alternatives."""
         from html import escape
 
-        chances = [min(exp(logp), 1.0) for logp in self.token_logp[: len(self.tokens)]]
-        pieces = "".join(
-            f'<span title="{chance:.1%}" style="border-bottom: 3px solid rgb(0 114 178 / {chance:.2f})">'
-            f"{escape(piece.replace('▁', ' '))}</span>"
-            for piece, chance in zip(self.tokens, chances, strict=False)
-        )
-        shown = pieces if len(chances) == len(self.tokens) > 0 else escape(self.text)
+        pieces = [piece.replace("▁", " ") for piece in self.tokens]
+        shown = escape(self.text)
+        # Several sentences have several ends, and placeholders are not among the tokens.
+        if len(self.token_logp) == len(pieces) + 1 and "".join(pieces).strip() == self.text:
+            chances = [min(exp(logp), 1.0) for logp in self.token_logp[:-1]]
+            shown = "".join(
+                f'<span title="{chance:.1%}" style="border-bottom: 3px solid rgb(0 114 178 / {chance:.2f})">'
+                f"{escape(piece)}</span>"
+                for piece, chance in zip(pieces, chances, strict=True)
+            )
         others = [f"<li>{escape(one.text)} <small>{one.score:.3f}</small></li>" for one in self.alternatives]
         return (
             f'<div dir="auto">{escape(self.source)}</div>'
