@@ -70,6 +70,13 @@ def test_an_alignment_of_a_line_is_that_of_its_sentences(saved: Translator) -> N
     assert found.alignment.links == (*one.links, *moved)
 
 
+@pytest.mark.parametrize("line", ["The dog.\u2028Two old cats", "\u200b", " \u2028 \u200b\u2028\u200b"])
+def test_an_alignment_has_the_text_of_its_translation(saved: Translator, line: str) -> None:
+    found = saved.translate(line, alignment=True)
+    assert found.alignment
+    assert (found.alignment.source_text, found.alignment.target_text) == (line, found.text)
+
+
 def test_with_attention_a_line_is_whole(saved: Translator) -> None:
     found = saved.translate("The dog. The cat", attention="1")
     assert found == saved.translate("The dog. The cat", attention="1", split=False)

@@ -172,7 +172,11 @@ class Exchange:
         if asked.guidance is not None:
             found = [_shown(one, asked.guidance, maker.languages[1]) for one in found]
         if is_blank(asked.line):  # nothing to translate, but it stays as it is
-            found = [replace(one, text=unbroken(asked.line.strip())) for one in found]
+            text = unbroken(asked.line.strip())
+            found = [
+                replace(one, text=text, alignment=one.alignment and replace(one.alignment, target_text=text))
+                for one in found
+            ]
         best, *others = ranked(asked.line.strip(), found, maker.decoding, self.reverse)
         return replace(best, alternatives=tuple(others)) if others else best
 

@@ -121,7 +121,8 @@ class LineCutter:
 
     def _whole(self, line: str, parts: Segmented, own: Sequence[Translation]) -> Translation:
         count = sum(len(one.token_logp) for one in own)
-        text, spans = parts.joined([one.text for one in own])
+        joined, spans = parts.joined([one.text for one in own])
+        text = unbroken(joined)
         decoding, risk = self.maker.decoding, None
         if decoding.risk:
             from dragoman.translation.search.risk import risk_of_parts
@@ -129,7 +130,7 @@ class LineCutter:
             risk = risk_of_parts([one.risk for one in own if one.risk])
         return Translation(
             source=line,
-            text=unbroken(text),
+            text=text,
             score=sum(one.score * len(one.token_logp) for one in own) / max(count, 1),
             tokens=tuple(chain.from_iterable(one.tokens for one in own)),
             token_logp=tuple(chain.from_iterable(one.token_logp for one in own)),
