@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.serving.studio.lines import train
 from tests.serving.studio.server import serving
+from tests.translation.bundles import several_bundle
 
 from dragoman.base.errors import DragomanError, ModelError
 from dragoman.inspection import inspect
@@ -82,6 +83,18 @@ def test_its_own_translation_and_what_is_wrong(folder: Path) -> None:
     (folder / "checkpoints" / "final.safetensors").rename(folder / "checkpoints" / "step-0000032.safetensors")
     with pytest.raises(ModelError, match="config.json"):
         matrix(folder, "32", SOURCE, None)
+
+
+def test_a_model_of_several_languages_says_why_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pair of the sentence is not known, and so not what the model reads before it."""
+    monkeypatch.setattr(model_folder, "load", lambda _: several_bundle())
+    monkeypatch.setattr(attention, "model_folder", lambda path: path)
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints" / "final.safetensors").touch()
+    with pytest.raises(ModelError, match="several languages"):
+        matrix(tmp_path, "final", SOURCE, TARGET)
 
 
 @pytest.mark.parametrize("folder", ["transformer"], indirect=True)

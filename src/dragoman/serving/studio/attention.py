@@ -46,8 +46,8 @@ def matrix(
     """Return the weights of a layer and head, by default the last layer but one and the mean of heads.
 
     `name` is one of `available`. With `target` that translation is looked at, else the checkpoint's own.
-    Raises ModelError for a checkpoint that is missing or has no such attention, DataError for a text that
-    cannot be used.
+    Raises ModelError for a checkpoint that is missing, has no such attention or has several languages,
+    DataError for a text that cannot be used.
     """
     checkpoints = Checkpoints(folder / "checkpoints")
     path = checkpoints.final if name == FINAL else checkpoints.step(int(name))
@@ -83,4 +83,10 @@ def _trace(path: Path, changed: int, source: str, target: str | None) -> Trace:
     from dragoman.inspection import inspect
     from dragoman.models.folder.bundle import load
 
-    return inspect(load(model_folder(path)), source, target=target)
+    bundle = load(model_folder(path))
+    if bundle.several:  # it reads marks of languages, and those of the sentence are not known
+        raise ModelError(
+            "the attention of a model of several languages is shown by dragoman inspect only",
+            hint="name the languages with --from and --to",
+        )
+    return inspect(bundle, source, target=target)
