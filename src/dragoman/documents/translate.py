@@ -91,7 +91,9 @@ def translate_segments(
     asked = [
         None
         if one is None or known
-        else branches_of(one, languages[1]) or separated(one, languages) or Divided(one, [whole_leaf(one)])
+        else branches_of(one, languages[1])
+        or separated(one, languages, labels=labels)
+        or Divided(one, [whole_leaf(one)])
         for one, known in zip(wanted, recalled, strict=True)
     ]
     counts = Counts()

@@ -18,10 +18,12 @@ from tests.documents.pretend import Change, Pretend
 NUMBER = "number of plural forms"
 
 
-def result(source: str | Content, target: str = "de", change: Change = str.upper) -> Result:
+def result(
+    source: str | Content, target: str = "de", change: Change = str.upper, *, labels: bool = True
+) -> Result:
     content = (source,) if isinstance(source, str) else source
     translator = cast("Translator", Pretend(change, target_language=target))
-    (one,), _ = translate_segments(translator, [Segment(content, "line 1")])
+    (one,), _ = translate_segments(translator, [Segment(content, "line 1")], labels=labels)
     assert one is not None
     return one
 
@@ -74,6 +76,17 @@ def test_the_number_of_forms_of_other_programs_stays(source: str) -> None:
     assert result("dog|dogs", "pl").doubts == result("dog|{0} dogs", "pl").doubts == (NUMBER,)
     assert full_text(result("@:home | dogs", "pl").content).count("|") == 1  # a message of vue-i18n
     assert result("dog|dogs", "de").doubts == ()
+
+
+@pytest.mark.parametrize("target", ["de", "ja", "ru"])
+def test_prose_keeps_the_number_of_its_parts(target: str) -> None:
+    change = lambda word: word if word.startswith((":", "%")) else word.upper()  # noqa: E731
+    for text in ("use cat %file% | sort the lines", "lines :from|:to are shown"):
+        new = result(text, target, change, labels=False)
+        assert full_text(new.content).lower() == text
+    assert result("{0} none|A dog|:count dogs", "ja", change, labels=False).content == (
+        "{0} NONE|:count DOGS",
+    )
 
 
 def test_titles_are_translated_one_by_one() -> None:

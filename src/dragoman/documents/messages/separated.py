@@ -40,8 +40,8 @@ class _Text(NamedTuple):
     words: str  # of the body
 
 
-def separated(segment: Segment, languages: tuple[str, str]) -> Divided | None:
-    """Return a segment as texts between separators, or None if it is one text."""
+def separated(segment: Segment, languages: tuple[str, str], *, labels: bool = False) -> Divided | None:
+    """Return a segment as texts between separators, or None. `labels` are messages of programs."""
     marked = CodedText(segment.source)
     if not marked.is_clean or "|" not in marked.text:
         return None
@@ -72,7 +72,8 @@ def separated(segment: Segment, languages: tuple[str, str]) -> Divided | None:
         if not certain and " " in full_text(bare[-1].separator) and all(map(_is_title, bare)):
             counted = _share_words(bare)  # "Cart of :name | My Shop"
         numbers = _forms(*languages, one_form=not polyglot)
-        if numbers and counted and len(bare) == len(_forms(languages[0], languages[0])):
+        known = labels or certain  # else prose: "cat %file% | sort"
+        if known and numbers and counted and len(bare) == len(_forms(languages[0], languages[0])):
             planned = [one for one in texts if one not in bare] + [bare[number] for number in numbers]
         elif len(bare) - len(numbers) not in (0, 1):
             doubts = ["number of plural forms"]
