@@ -121,6 +121,12 @@ def test_a_word_around_a_placeholder_stays(name: str) -> None:
     assert (one.text, one.way) == (f"OPEN {name} NOW", "alignment")
 
 
+@pytest.mark.parametrize("text", ["you have %d message%s.", "buys a newspaper{x} now", "the café{x}"])
+def test_a_whole_word_before_a_placeholder_is_translated(text: str) -> None:
+    one = answer(Pretend(lambda word: broken(word).upper()), text)
+    assert (re.sub(r"%\w|\{x\}", "", one.text), one.way) == (re.sub(r"%\w|\{x\}", "", text).upper(), "parts")
+
+
 @pytest.mark.parametrize("links", [True, False])
 def test_a_unit_behind_a_placeholder_stays(links: bool) -> None:
     translator = Pretend(lambda word: broken(word).upper(), links=links)

@@ -39,9 +39,9 @@ _WORD = re.compile(r"\S+")
 _FINAL = re.compile(r"(?<=[^\W\d])[.,;:!?…。，、；：！？]+$")  # behind a letter: "1." may be an ordinal
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ufeff\\ud800-\\udfff]")  # no text has them
 _UNIT = re.compile(MEASURE)
-# What belongs to a placeholder without a space: git-%s, size=%d, %s.txt, %.1fkg
+# What belongs to a placeholder without a space: git-%s, size=%d, %s.txt, %.1fkg; but no word: message%s
 _LETTERS = re.compile(r"[^\W\d_]{2}|[^\W_a-z]")  # not the s of "{name}'s"
-_GLUED_BEFORE = re.compile(r"(?<![\w.=/:#$(-])[A-Za-z0-9_#][\w.=/:#$(-]{0,40}\Z")
+_GLUED_BEFORE = re.compile(r"(?<![\w.=/:#$(-])(?![A-Za-z][^\W\d_A-Z]+\Z)[A-Za-z0-9_#][\w.=/:#$(-]{0,40}\Z")
 _GLUED_BEHIND = re.compile(rf"{MEASURE}|(?:[._/=:-][A-Za-z0-9]\w*){{1,5}}")
 _SPECIAL = "%{}$<>&\\"
 _PUNCTUATION = ".,;:!?()[]\"'«»„“”‘’…/=|-–—+*_#~@"
