@@ -125,13 +125,13 @@ def _kept(items: Sequence[Item], text: str) -> list[Item]:
 
 
 def alt_text(text: str, item: Item, references: dict[str, Any]) -> tuple[int, int, Content] | None:
-    """The span and the content of the alternative text of an image."""
-    token = next((one for one in inline_tokens(text[item.start : item.end], references)), None)
+    """The span and the content of the alternative text of an image, or of the note "^[text]"."""
+    raw = text[item.start : item.end]
+    raw = f"!{raw[1:]}()" if raw.startswith("^") else raw
+    token = next((one for one in inline_tokens(raw, references)), None)
     if token is None or token.type != "image":
         return None
-    start, end = item.start + 2, item.start + 2 + len(token.content)
-    if text[end : end + 2] in ("]", "][") and text[end : end + 3] != "](":
-        following = text[end + 1 : end + 3]
-        if not following.startswith("[") or following == "[]":
-            return None  # the text is the label of a reference
-    return start, end, content(read_inline(token.content, references))
+    end = 2 + len(token.content)
+    if raw[end:] in ("]", "][]"):
+        return None  # the text is the label of a reference
+    return item.start + 2, item.start + end, content(read_inline(raw[2:end], references))

@@ -94,7 +94,7 @@ class Markdown:
 
     def _inside(self, block: Block, item: Item) -> Iterator[Span]:
         """The segments in a code."""
-        if isinstance(item.what, Code) and block.text.startswith("![", item.start):
+        if isinstance(item.what, Code) and block.text.startswith(("![", "^["), item.start):
             alt = alt_text(block.text, item, self._parsed.references)
             if alt is not None and has_words(alt[2]):
                 yield Span(self._segment(block, alt[0], alt[2]), alt[0], alt[1])

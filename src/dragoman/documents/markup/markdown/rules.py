@@ -50,9 +50,20 @@ _JSX = re.compile(
     rf"<[A-Za-z][\w.-]*+(?:\s++(?:[\w:-]++(?:=(?:\"[^\"]*+\"|'[^']*+'|{_JSX_BRACES}))?|{_JSX_BRACES}))*+\s*+/?>"
 )
 _COMPONENT = re.compile(rf"(?:</[A-Z][\w.]*+\s*+>|(?=<[A-Z]){_JSX.pattern})[ \t]*")
+_PLAIN = r"[^\\^_=+<>{}]{0,500}"
+_FORMULA = re.compile(  # of TeX, but not text in escaped brackets: "\(see below\)", "\[a\](b)"
+    rf"\\(\\?)(?:\((?!(?>{_PLAIN}?[^\W\dA-Z_]{{3}}){_PLAIN}+\\+\))|\[(?!\^|{_PLAIN}+\\+\]))"
+    r"(?:.|\n(?!\s*\n)){1,1000}?\\\1[)\]]"
+    r"|\\begin\{([^{}\n]{1,40})\}(?:.|\n(?!\s*\n)){0,2000}?\\end\{\2\}"
+)
+_DISPLAYED = ("\\[", "\\\\[", "\\begin{")
+# "==marked==" and "++inserted++", but not the keys "++ctrl++".
+_PAIR = re.compile(r"(?s)(?<![\w=+])(==|\+\+)(?![\w+-]+\+\+|[\s=+])(.{1,500}?)(?<![\s=+])\1(?![\w=+])")
 _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("template", re.compile(_TEMPLATE)),
     ("math", re.compile(r"\$\$[^$]+\$\$|\$(?=[^\s$])(?:[^$\\\n]|\\.)+?(?<=\S)\$(?!\d)")),
+    ("math", _FORMULA),
+    ("note", re.compile(r"\^\[(?:[^\[\]]|\[[^\[\]]*\]){1,1000}+\]")),
     ("wiki", re.compile(r"!?\[\[[^\[\]\n]+\]\](?![(\[])")),
     (
         "code",
@@ -176,7 +187,7 @@ def _located(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline
 def _mark(state: StateInline, silent: bool) -> bool:
     """Inline content that is not translated: templates, formulas, footnotes, JSX with expressions."""
     kind, match = "first", _FIRST.match(state.src) if state.pos == 0 else None
-    for kind_of_form, form in _MARKS if state.src[state.pos] in "{$[<!+@\\" else ():
+    for kind_of_form, form in _MARKS if state.src[state.pos] in "{$[<!+@\\^" else ():
         if match is None:
             kind, match = kind_of_form, form.match(state.src, state.pos, state.posMax)
     if match is None or (kind == "jsx" and "{" not in match.group()):
@@ -212,7 +223,8 @@ def _opaque(state: StateBlock, start: int, end: int, silent: bool) -> bool:
             after += 1
     elif _LINE.fullmatch(line) is None:
         place = state.bMarks[start] + state.tShift[start]
-        tag = _COMPONENT.match(state.src, place) if line[:1] == "<" else None
+        form = _FORMULA if line.startswith(_DISPLAYED) else _COMPONENT
+        tag = form.match(state.src, place)
         if tag is None or state.src[tag.end() : tag.end() + 1] not in ("", "\n"):
             return False
         after = start + 1 + tag.group().rstrip().count("\n")
@@ -347,7 +359,8 @@ def _state() -> type[StateInline]:
 def inline_tokens(text: str, references: dict[str, Any]) -> list[Any]:
     """The tokens of inline content. `meta["at"]` is the span of each, `meta["pos"]` where it was made."""
     made = parser()
-    state = _state()(text, made, {"references": references}, [])
+    plain = _PAIR.sub(r"~~\2~~", text)  # all are pairs as ~~deleted~~ is, and as long
+    state = _state()(plain, made, {"references": references}, [])
     made.inline.tokenize(state)
     for rule in made.inline.ruler2.getRules(""):
         rule(state)
