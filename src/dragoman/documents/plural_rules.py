@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from gettext import c2py
 
 from dragoman.base.languages import base, canonical
 
@@ -84,6 +86,14 @@ def categories_of(language: str, *, ordinal: bool = False) -> tuple[str, ...]:
     if known and ordinal:
         return _ORDINALS.get(base(language), ("other",))
     return known.categories if known else ()
+
+
+def form_of_one(rule: str) -> int:
+    """The number of the form that a rule of gettext gives 1; 0 if the rule cannot be read."""
+    try:
+        return int(c2py(re.findall(r"nplurals\s*=[^;]*;\s*plural\s*=([^;]+)", rule)[0])(1))
+    except (IndexError, ValueError, ArithmeticError):
+        return 0
 
 
 def another_one(language: str) -> int | None:

@@ -344,12 +344,43 @@ def test_a_message_that_no_program_reads_is_not_strict() -> None:
 def test_a_template_gets_the_forms_of_the_language(language: str, forms: int) -> None:
     text = messages('msgid "a"\nmsgid_plural "b"\nmsgstr[0] ""\nmsgstr[1] ""\n')
     segments = read(text, Languages("en", language)).segments
-    assert [one.source[0] for one in segments] == (["a"] + ["b"] * (forms - 1) if forms > 1 else ["b"])
+    assert [one.source[0] for one in segments] == {"ja": ["b"], "ar": [*"babbbb"]}.get(
+        language, ["a"] + ["b"] * (forms - 1)
+    )
 
     new = translate(text, *(f"c{n}" for n in range(forms)), languages=Languages("en", language))
     written = polib.pofile(new)
     assert written[0].msgstr_plural == {n: f"c{n}" for n in range(forms)}
     assert written.metadata.get("Plural-Forms", "").startswith(f"nplurals={forms};") == (language != "qqq")
+
+
+@pytest.mark.parametrize(
+    ("rule", "sources"),
+    [
+        ("nplurals=4; plural=(n%100==1 ? 1 : n%100==2 ? 2 : n%100==3 || n%100==4 ? 3 : 0);", "babb"),
+        ("nplurals=3; plural=(n==1) ? 0 : (n>=2 && n<=4) ? 1 : 2;", "abb"),
+        ("nplurals=2; plural=1/0;", "ab"),
+        ("nplurals=2; plural=(n", "ab"),
+    ],
+)
+def test_the_form_of_the_rule_for_one_is_from_the_singular(rule: str, sources: str) -> None:
+    header = f'{HEADER}"Plural-Forms: {rule}\\n"\n'
+    entry = 'msgid "a"\nmsgid_plural "b"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    found = [one.source[0] for one in read(messages(entry, header), Languages("en", "sl")).segments]
+    assert found == [*sources]
+
+
+@pytest.mark.parametrize("plural", [True, False])
+def test_a_rule_of_the_source_language_is_replaced(plural: bool) -> None:
+    header = f'{HEADER}"Language: en\\n"\n"Plural-Forms: nplurals=2; "\n"plural=(n != 1);\\n"\n'
+    entry = 'msgid "a"\n' + ('msgid_plural "b"\nmsgstr[0] ""\nmsgstr[1] ""\n' if plural else 'msgstr ""\n')
+    russian = Languages("en", "ru")
+    new = polib.pofile(translate(messages(entry, header), *("cde" if plural else "c"), languages=russian))
+    assert new.metadata["Plural-Forms"].startswith("nplurals=3; plural=(n%10==1 &&")
+    assert new.metadata["Language"] == "ru"
+    started = messages('msgid "x"\nmsgstr "y"\n\n' + entry, header)
+    more = [None, "c", "d"] if plural else [None, "c"]
+    assert "nplurals=2" in translate(started, *more, languages=russian)
 
 
 def test_the_forms_of_the_header_win() -> None:

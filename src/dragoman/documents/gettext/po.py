@@ -22,7 +22,7 @@ from dragoman.documents.gettext.entries import (
     quote,
     read_entries,
 )
-from dragoman.documents.plural_rules import Plurals, plurals_of
+from dragoman.documents.plural_rules import Plurals, form_of_one, plurals_of
 from dragoman.documents.segment import Result, Segment, Status, replaced_draft, text_of, translation_of
 from dragoman.text.blank import is_blank
 
@@ -31,7 +31,7 @@ _CHARSET = re.compile(r"((?:\"|\\n)Content-Type:[^\"\\]*?charset=)([A-Za-z0-9_.:
 _ASCII = {"charset", "ascii", "us-ascii", "ansi_x3.4-1968"}  # CHARSET stands in templates
 _FORMS = re.compile(r"nplurals\s*=\s*([0-9]+)\s*;")
 _PLURAL_FORMS = re.compile(r"^Plural-Forms:", re.MULTILINE | re.IGNORECASE)
-_TEMPLATE_FORMS = re.compile(r"nplurals\s*=\s*INTEGER\s*;\s*plural\s*=\s*EXPRESSION\s*;?")
+_RULE = re.compile(r"nplurals\s*=[^\\]*(?=\\n|\"\Z)")  # it may go on in another line
 _LANGUAGE = re.compile(r"((?:\"|\\n)Language:)[ \t]*([\w.@-]*)[ \t]*(?=\\n)")
 _MOST_FORMS = 20
 
@@ -43,17 +43,22 @@ def parse(data: bytes, languages: Languages) -> Catalogue:
     decoded = decode_file(data, "utf-8" if charset.lower() in _ASCII else charset)
     entries = read_entries(decoded.text, decoded.encoding)
     header = next((entry for entry in entries if entry.is_header), None)
-    named = re.search(r"^Language:[ \t]*(\S+)", header.strings[0].value, re.M) if header else None
-    if header and named and not languages.renames(named[1]):
+    stated = header.strings[0].value if header else ""
+    named = re.search(r"^Language:[ \t]*(\S+)", stated, re.M)
+    renamed = bool(named and languages.renames(named[1]))
+    if header and named and not renamed:
         expect_language(header.line, "Language", named[1], languages.target)
     messages = [entry for entry in entries if not entry.is_header]
-    forms, missing = _forms(header, plurals_of(languages.target))
+    begun = any(one.value for entry in messages for one in entry.strings)
+    wrong = renamed and not begun and "nplurals" in stated  # the rule of the source language
+    forms, missing = _forms(None if wrong else header, plurals_of(languages.target))
+    first = form_of_one(missing.rule if missing else stated)
     ends = decoded.text.count("\r\n") * 2 > decoded.text.count("\n")
     line_end, wraps = "\r\n" if ends else "\n" if "\n" in decoded.text else "\r", is_wrapped(messages)
     counts = [_form_count(entry, forms, certain=missing is None) for entry in messages]
-    parts = [_Message(*both, line_end, wraps) for both in zip(messages, counts, strict=True)]
+    parts = [_Message(*both, first, line_end, wraps) for both in zip(messages, counts, strict=True)]
     plural = [part for part in parts if part.entry.plural]
-    if not plural or any(part.forms != forms for part in plural):
+    if not (plural or wrong) or any(part.forms != forms for part in plural):
         missing = None  # the file has no use for the rule
     return Catalogue(decoded, header, parts, line_end, languages, missing)
 
@@ -92,6 +97,7 @@ class _Message:
 
     entry: PoEntry
     forms: int
+    first: int  # the number of the form for 1
     line_end: str
     wraps: bool  # whether the strings of the file are broken at spaces
 
@@ -112,7 +118,8 @@ class _Message:
         found = Status.DRAFT if "fuzzy" in flags else Status.DONE
         segments = []
         for number, value in enumerate(values):
-            source = ((plural if plural and (number or self.forms == 1) else entry.msgid).value,)
+            several = plural if number != self.first or self.forms == 1 else None
+            source = ((several or entry.msgid).value,)
             target = translation_of(source, (value,) if value else ())
             state = found if target else Status.MISSING
             segments.append(replace(blank, source=source, target=target, state=state))
@@ -263,7 +270,7 @@ class Catalogue(PartsDocument):
             lambda match: match[1] + ("UTF-8" if utf8 or match[2].lower() in _ASCII else match[2]), new
         )
         if self.missing and _PLURAL_FORMS.search(value.value):
-            new = _TEMPLATE_FORMS.sub(self.missing.rule, new)
+            new = _RULE.sub(self.missing.rule, new)
         elif self.missing:
             ended = not value.value or value.value.endswith("\n")
             new = new if ended else new[:-1] + '\\n"'
