@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 from hypothesis import strategies as st
 
+from dragoman.base.errors import DataError
 from dragoman.documents.segment import Code, Result
 from dragoman.documents.translate import translate_document
 from dragoman.translation.translator import Translator
@@ -244,6 +245,13 @@ def test_encodings():
     assert with_results("html", "<html><p>One", ("水",)) == "<html><p>&#27700;"  # what no browser misreads
     assert with_results("html", "<p>One", ("水",)) == "<p>水"
     assert sources("html", "<p>Море</p>".encode("utf-16")) == ["Море"]
+    for encoding in ("utf-16-le", "utf-16-be"):
+        text = "<html><meta charset=utf-16><p>One</p>".encode(encoding)
+        assert parse("html", text).render([Result(("Море",))]) == text.replace(
+            "One".encode(encoding), "Море".encode(encoding)
+        )
+    with pytest.raises(DataError, match="line 1: a NUL"):
+        parse("html", "\n One".encode("utf-16-be"))
 
 
 def test_segments_name_their_lines_in_order():

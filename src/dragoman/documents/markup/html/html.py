@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from dragoman.base.errors import DataError
 from dragoman.base.languages import base, canonical
-from dragoman.documents.edits import Decoded, Edit, apply, decode_file
+from dragoman.documents.edits import Decoded, Edit, apply, decode_file, line_of
 from dragoman.documents.formats import Languages
 from dragoman.documents.markup.html.runs import read_segments
 from dragoman.documents.markup.html.tokens import HtmlToken, tokens
@@ -117,12 +118,16 @@ class Html:
 
 
 def parse(data: bytes, languages: Languages) -> Html:
-    """Read HTML by its byte order mark, the encoding that it declares, or UTF-8.
+    """Read HTML by its byte order mark, as UTF-16 if it begins so, as it declares, or as UTF-8.
 
-    Raises DataError with the line of the first byte that does not fit, and for encodings that cannot be
-    written back byte for byte.
+    Raises DataError with the line of the first byte that does not fit or is 0, and for encodings that cannot
+    be written back byte for byte.
     """
     declared = DECLARED.match(data) or _META.search(data[:_PRESCAN])
     name = declared.group(1).decode().lower() if declared is not None else "utf-8"
-    decoded = decode_file(data, _ENCODINGS.get(name, name))
-    return Html(decoded, languages, bool(declared or decoded.mark))
+    wide = {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}.get(data[:2])
+    decoded = decode_file(data, wide or _ENCODINGS.get(name, name))
+    if "\0" in decoded.text:
+        line = line_of(decoded.text, decoded.text.index("\0"))
+        raise DataError(f"line {line}: a NUL, as in UTF-16", hint="convert the file to UTF-8")
+    return Html(decoded, languages, bool(declared or wide or decoded.mark))
