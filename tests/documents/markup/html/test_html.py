@@ -231,7 +231,15 @@ def test_templates_in_tags():
 
 def test_the_language_of_the_file():
     text = '<html lang="en-US" xml:lang=en><p lang=en>One'
-    assert translated("html", text) == '<html lang="de" xml:lang=de><p lang=en>ONE'
+    assert translated("html", text) == '<html lang="de" xml:lang=de><p lang=de>ONE'
+    inline = (
+        '<body lang="fr"><p lang="en">A <i lang="en">dog</i> <b lang="it">ciao</b> <code lang="en">x</code>'
+    )
+    kept = '<br lang="en" translate="no"><p translate="no" lang="en">No <i lang="en">dog</i></p>'
+    assert translated("html", inline + kept) == (
+        '<body lang="fr"><p lang="de">A <i lang="de">DOG</i> <b lang="it">CIAO</b> <code lang="en">x</code>'
+        + kept
+    )
     assert translated("html", '<html lang="fr"><p>One') == '<html lang="fr"><p>ONE'
 
 

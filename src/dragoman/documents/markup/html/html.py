@@ -7,7 +7,7 @@ with translate="no" or the class notranslate stay.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import base, canonical
@@ -61,18 +61,18 @@ class Html:
         # A browser takes a whole file of ASCII that declares no encoding for windows-1252.
         bare = not declared and not self._xml and self._root is not None and decoded.text.isascii()
         self._characters = "ascii" if bare else decoded.encoding
-        self.spans = read_segments(decoded.text, found, self._xml, ignored)
+        self.spans, self._tags = read_segments(decoded.text, found, self._xml, ignored)
         self.segments = [span.segment for span in self.spans]
 
     def render(self, results: list[Result | None]) -> bytes:
-        edits = self.edits(results)
-        return self._decoded.encode(apply(self._decoded.text, [*edits, *(self._language() if edits else ())]))
+        return self._decoded.encode(apply(self._decoded.text, self.edits(results, self._language())))
 
-    def edits(self, results: Sequence[Result | None]) -> list[Edit]:
-        """The edits that write these results."""
+    def edits(self, results: Sequence[Result | None], also: Iterable[Edit] = ()) -> list[Edit]:
+        """The edits that write these results, and if there are any, `also` those of tags."""
         text = self._decoded.text
         new = changed_spans(self.spans, results)
         inner = [Edit(span.start, span.end, self._value(span, made)) for span, made in new if not span.items]
+        inner = sorted([*inner, *(also if new else ())], key=lambda edit: edit.start)
         outer = [
             Edit(span.start, span.end, self._run(updated(text, span, made, inner)))
             for span, made in new
@@ -109,11 +109,11 @@ class Html:
         return text.encode(encoding, "xmlcharrefreplace").decode(encoding)
 
     def _language(self) -> Iterator[Edit]:
-        """Name the target language where <html> names the source language."""
-        for one in self._root.attributes if self._root is not None else ():
+        """Name the target language where a tag names the source language."""
+        source = canonical(self._languages.source)
+        for one in (one for tag in self._tags for one in tag.attributes if one.name in ("lang", "xml:lang")):
             value = self._decoded.text[one.start : one.end]
-            source = canonical(self._languages.source)
-            if one.name in ("lang", "xml:lang") and source in (canonical(value), base(value)):
+            if source in (canonical(value), base(value)):
                 yield Edit(one.start, one.end, self._languages.target)
 
 

@@ -40,14 +40,14 @@ _REFERENCE = re.compile(r"&(?:#\d+;?|#[xX][0-9A-Fa-f]+;?|([A-Za-z][A-Za-z0-9]*);
 
 def read_segments(
     text: str, found: Sequence[HtmlToken], xml: bool, ignored: frozenset[str] = frozenset()
-) -> list[Span]:
-    """Return the segments of a file in order. An attribute may lie in a code of a run.
+) -> tuple[list[Span], list[HtmlToken]]:
+    """Return the segments of a file and the tags of translated elements, in order.
 
-    Elements with names that are `ignored`, in lower case, stay as they are.
+    An attribute may lie in a code of a run. Elements with names that are `ignored`, in lower case, stay.
     """
     reader = _Reader(text, found, xml, ignored)
     reader.read()
-    return sorted(reader.spans, key=lambda span: (span.start, -span.end))
+    return sorted(reader.spans, key=lambda span: (span.start, -span.end)), reader.tags
 
 
 class _Reader:
@@ -55,6 +55,7 @@ class _Reader:
 
     def __init__(self, text: str, found: Sequence[HtmlToken], xml: bool, ignored: frozenset[str]) -> None:
         self.spans: list[Span] = []
+        self.tags: list[HtmlToken] = []  # of elements whose text is translated
         self._text, self._ignored = text, ignored
         self._tokens = found
         self._ends = extents(found, xml)
@@ -85,6 +86,7 @@ class _Reader:
                     self._keep(place, end, note)
                     place = end
                     continue
+                self.tags += [token] * wanted
             self._add(token, wanted)
             place += 1
         self._flush()
