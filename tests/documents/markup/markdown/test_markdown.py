@@ -229,6 +229,12 @@ def test_space_moves_out_of_emphasis():
     )
 
 
+def test_spaces_that_are_not_collapsed_stay_at_the_ends():
+    text = "\u3000One\n\n&nbsp;&nbsp;Two\n\n\u2003Three&emsp;\n"
+    new = translated("markdown", text)
+    assert new == "\u3000ONE\n\n\xa0\xa0TWO\n\n\u2003THREE\u2003\n"
+
+
 def test_a_reference_keeps_its_label():
     text = "See [the map][] and [Pier].\n\n[Pier]\n\n[the map]: /m\n[pier]: /p\n"
     new = translated("markdown", text)

@@ -78,12 +78,13 @@ def _remarked(parts: Content, text: Callable[[Code], str]) -> Content:
 def _marked(parts: Content, block: Block, start: int, end: int, level: int) -> tuple[list[str], list[str]]:
     """The rows between hard breaks with marks for their codes, each as wide as its code, and the codes."""
     rows, codes = [""], list[str]()
+    edge = None if level == _WHOLLY_ESCAPED else " "  # emphasis cannot begin with any space
     for one in parts:
         if isinstance(one, str):
             # One space for several; spaces that do not break, and ideographic ones, stay.
             plain = _SPACES.sub(lambda found: _ASCII.sub("", found[0]) or " ", one)
             text = _escaped(plain, level)
-            rows[-1] += text if rows[-1] else _begun(text.lstrip(), block, start if len(rows) == 1 else 0)
+            rows[-1] += text if rows[-1] else _begun(text.lstrip(edge), block, start if len(rows) == 1 else 0)
             continue
         codes.append(one.text)
         if one.breaks and "\n" in one.text:
@@ -91,7 +92,7 @@ def _marked(parts: Content, block: Block, start: int, end: int, level: int) -> t
         else:
             first = "\x02" if one.text.startswith(_GLUED_CODES) else "\x00"
             rows[-1] += first + "\x01" * (columns(one.text) - 1)
-    rows[-1] = rows[-1].rstrip()
+    rows[-1] = rows[-1].rstrip(edge)
     if block.kind == "heading" and end == len(block.text):
         rows[-1] = _HEADING_END.sub(r"\\\g<0>", rows[-1])
     return rows, codes
