@@ -56,6 +56,17 @@ def test_a_sentence_that_trails_off_goes_on_in_lower_case():
     assert sources("srt", srt("I thought...", "that you knew.")) == ["I thought... that you knew."]
 
 
+def test_the_reading_of_a_word_stays():
+    ruby = "<ruby>base<rt>reading</rt></ruby> and <ruby>more<rt>end</ruby> text"
+    cue = "00:00.000 --> 00:01.000\n"
+    assert sources("vtt", vtt(cue + ruby)) == [
+        "⟨<ruby>⟩base⟨<rt>reading</rt>⟩⟨</ruby>⟩ and ⟨<ruby>⟩more⟨<rt>end⟩⟨</ruby>⟩ text"
+    ]
+    assert translated("vtt", vtt(cue + ruby)) == vtt(
+        cue + "<ruby>BASE<rt>reading</rt></ruby> AND <ruby>MORE<rt>end</ruby> TEXT"
+    )
+
+
 def test_files_without_punctuation_are_left_by_cues():
     assert len(sources("srt", srt("where are you", "over here", "come on"))) == 3
 

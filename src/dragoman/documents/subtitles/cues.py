@@ -15,10 +15,12 @@ from dragoman.documents.segment import Code, text_of
 _TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?:[ \t].*)?")
 _LIKE_TIMING = re.compile(r"[ \t]*-?\d\S*[ \t]*-->")
+_READING = r"<rt(?:[.\s][^<>]*)?>[^<]*(?:</rt>|(?=</ruby>))"  # of a word
 _SRT_TAG = re.compile(
-    r"</?(?P<name>[ibus]|font|ruby|rt)(?:\s[^<>]*)?>|\{\\[^{}\r\n]*\}|\{[A-Za-z]:[^{}\r\n]*\}", re.IGNORECASE
+    rf"{_READING}|</?(?P<name>[ibus]|font|ruby|rt)(?:\s[^<>]*)?>|\{{\\[^{{}}\r\n]*\}}|\{{[A-Za-z]:[^{{}}\r\n]*\}}",
+    re.IGNORECASE,
 )
-_VTT_TAG = re.compile(r"</?(?P<name>[A-Za-z]+)[^<>]*>|<[\d:.]*>|</>")
+_VTT_TAG = re.compile(rf"{_READING}|</?(?P<name>[A-Za-z]+)[^<>]*>|<[\d:.]*>|</>")
 _WORD = re.compile(r"[ \t\r\n]+|[^ \t\r\n<{]+|[<{]")
 _DASH = re.compile(r"[-‐–—](?:[ \t]+|(?=[^\W\d]|[\"'¿¡“„«<{\[(.…]))")
 _NAME = re.compile(r"([^\W\d_][\w .'’#&-]{0,30}):(?:[ \t]+|(?=[\r\n]|\Z))")
