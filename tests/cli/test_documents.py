@@ -43,6 +43,11 @@ def test_a_document_is_translated_and_what_to_check_is_said(dragoman_, text, tmp
     )
 
 
+def test_an_output_that_ends_in_a_slash_is_a_folder(dragoman_, text, tmp_path):
+    dragoman_("translate", "m", text, "--format", "text", "-o", f"{tmp_path}/new/")
+    assert (tmp_path / "new" / "a.txt").is_file()
+
+
 def test_the_report_has_it_as_json(dragoman_, text, tmp_path):
     report = tmp_path / "report.jsonl"
     ended = dragoman_("translate", "m", text, "--format", "text", "-o", tmp_path / "b", "--report", report)

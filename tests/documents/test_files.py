@@ -98,6 +98,11 @@ def test_the_output_may_be_around_the_folder(folder: Path) -> None:
     assert all(name is not None and name.parent == folder.parent for name in names[:1])
 
 
+def test_an_output_with_a_slash_at_its_end_is_a_folder(folder: Path, tmp_path: Path) -> None:
+    translate_file(cast("Translator", Pretend(str.upper)), folder / "a.txt", f"{tmp_path}/new/")
+    assert (tmp_path / "new" / "a.txt").is_file()
+
+
 def test_a_folder_in_the_place_of_a_translation_is_refused(folder: Path, tmp_path: Path) -> None:
     task = tasks_of([folder], tmp_path / "new")[0]
     assert task.output is not None

@@ -88,7 +88,7 @@ class Task:
 
 def tasks_of(
     paths: Sequence[Path],
-    output: Path | None,
+    output: str | Path | None,
     format: Format | None = None,
     *,
     wanted: Callable[[Path], bool] | None = None,
@@ -96,11 +96,13 @@ def tasks_of(
     """Return a task for each file, and for each file of a known format in the folders.
 
     With `wanted`, files have no format, and it chooses the files of folders by their paths there. One file
-    goes to the file `output`, or into it if that is a folder; several, and folders, go into the folder
-    `output`, each with its name. Raises ConfigError if two would go to the same file, if one would overwrite
-    a source, or if several have no output folder; DataError if a path does not exist or nothing is found.
+    goes to the file `output`, or into it if that is a folder or ends in a slash; several, and folders, go
+    into the folder `output`, each with its name. Raises ConfigError if two would go to the same file, if one
+    would overwrite a source, or if several have no output folder; DataError if a path does not exist or
+    nothing is found.
     """
-    single = len(paths) == 1 and not os.path.isdir(paths[0])
+    single = len(paths) == 1 and not os.path.isdir(paths[0]) and not str(output).endswith(("/", os.sep))
+    output = None if output is None else Path(output)
     tasks: list[Task] = []
     for path in paths:
         if not os.path.exists(path):  # Path.exists raises for a name that is too long
@@ -227,7 +229,7 @@ def translate_file(
     """
     replacing = Replacing(retranslate=retranslate, approved=approved, final=final, locked=locked)
     known = None if format is None else format_named(format)
-    tasks = tasks_of([Path(source)], Path(output), known)
+    tasks = tasks_of([Path(source)], output, known)
     columns = [columns] if isinstance(columns, str) else columns
     check_columns([known or format_of_name(task.source) for task in tasks], columns)
     outcome = translate_files(translator, tasks, decoding, replacing=replacing, columns=columns)

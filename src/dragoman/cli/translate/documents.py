@@ -74,7 +74,7 @@ def _start(name: str) -> bytes:
 
 
 def plan_documents(
-    names: Sequence[str], output: Path | None, format: str | None, columns: Sequence[str] | None
+    names: Sequence[str], output: str | None, format: str | None, columns: Sequence[str] | None
 ) -> list[Task]:
     """Check the files and their places before the model is loaded."""
     from dragoman.documents.files import check_columns, tasks_of

@@ -186,7 +186,8 @@ def translate(
     options = {**context.params, "column": column or None}
     about = partial(made_from, options, models, files=FILE_OPTIONS, apart=apart)
     if documents:
-        tasks = plan_documents(names, output, format, column)
+        # A Path has lost the slash at the end.
+        tasks = plan_documents(names, context.params["output"], format, column)
         if report is not None:
             check_outputs([report], [*names, guides.terms, guides.memory])
         made = about(()) if len(tasks) > 1 else {}
