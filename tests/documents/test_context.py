@@ -61,6 +61,26 @@ def test_a_heading_and_the_texts_before() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("markdown", "# A Guide\n\n{}\n\n- a dog\n- ![a cat](b) sleeps\n\nThey eat.\n"),
+        ("markdown", "A Guide\n===\n\n{}\n\n| a dog |\n|---|\n| a cat |\n\nThey eat.\n"),
+        ("rst", "A Guide\n=======\n\n{}\n\n- a dog\n- a cat\n\nThey eat.\n"),
+        ("html", "<h1>A <b>Guide</b></h1><p>{}<ul title=a><li>a dog<li><img alt=cat>a cat</ul>They eat."),
+    ],
+)
+def test_a_short_text_is_no_heading_where_the_file_says_so(kind: str, text: str) -> None:
+    text = text.format("They sleep. " * 3)
+    segments = format_named(kind).parse(text.encode(), Languages("en", "de")).segments
+    assert sources(segments, labels=False)[-1].startswith("A Guide ")
+
+
+def test_a_message_with_branches_explains_no_other() -> None:
+    branches = Segment(("{n, plural, one {# dog} other {# dogs}}",), "")
+    assert sources([branches, Segment(("A cat",), "")], labels=True) == ["A cat", ""]
+
+
 def test_codes_and_blank_texts_are_left_out() -> None:
     tagged = Segment((Code("<b>", "open", 1), "A cat", Code("</b>", "close", 1), " sleeps."), "")
     assert sources([tagged, Segment((" ",), ""), Segment(("It snores.",), "")], labels=False) == [

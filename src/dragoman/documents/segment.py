@@ -114,6 +114,7 @@ class Segment:
     note: str = ""  # from its authors to translators
     place: str = ""  # the file of a program that uses it; messages of one place explain each other
     flags: tuple[str, ...] = ()  # how its placeholders are written, as gettext says: "c-format"
+    heading: bool | None = None  # whether it is one; None: the format does not say
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from dragoman.text.corpora.lines import Line
 from dragoman.text.guidance import Context
 
 _HEADING = re.compile(r"(?s).{1,80}(?<![.!?:;,。！？])")
+_BRANCHES = re.compile(r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal|choice)\s*,")
 _NOTE = 200  # characters of a note
 
 
@@ -24,15 +25,15 @@ def contexts_of(segments: Sequence[Segment], *, labels: bool) -> list[Context | 
     and the note of its authors. `labels` are messages of a program: the next one is context, too, and only
     messages of the same place in the program are.
     """
+    texts = [plain_text(one.source, labels=labels) for one in segments]
+    texts = ["" if _BRANCHES.search(text) else text for text in texts]  # which are no text to read
     lines = [
-        Line(
-            number, plain_text(one.source, labels=labels), "", f"{one.note[:_NOTE]} {one.context}", one.place
-        )
-        for number, one in enumerate(segments)
+        Line(number, text, "", f"{one.note[:_NOTE]} {one.context}", one.place)
+        for number, (one, text) in enumerate(zip(segments, texts, strict=True))
     ]
     contexts: list[Context | None] = []
     heading = ""
-    for number, line in enumerate(lines):
+    for number, (line, segment) in enumerate(zip(lines, segments, strict=True)):
         around = lines[max(0, number - SENTENCES) : number]
         around = [*(lines[number + 1 : number + 2] if labels else ()), *around]
         around = [one for one in around if one.document == line.document and not is_blank(one.source)]
@@ -40,8 +41,8 @@ def contexts_of(segments: Sequence[Segment], *, labels: bool) -> list[Context | 
             around = [Line(0, heading, ""), *around]
         context = context_of(line.context, around)
         contexts.append(context if context.source else None)
-        if not labels and _HEADING.fullmatch(line.source):
-            heading = line.source
+        is_short = segment.heading is None and not labels and _HEADING.fullmatch(line.source)
+        heading = line.source if segment.heading or is_short else heading
     return contexts
 
 

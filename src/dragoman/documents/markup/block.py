@@ -12,7 +12,7 @@ from dragoman.documents.markup.lines import TextLine
 from dragoman.documents.segment import Segment
 from dragoman.text.width import columns
 
-Kind = Literal["paragraph", "heading", "cell", "html", "plain"]
+Kind = Literal["paragraph", "heading", "title", "cell", "html", "plain"]
 _MOST_CHECKS = 300  # of the structure; after them, the remaining translations are not taken
 
 

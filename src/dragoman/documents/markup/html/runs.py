@@ -34,6 +34,7 @@ _META_NAMES = frozenset(
     "description keywords og:title og:description og:image:alt twitter:title twitter:description"
     " twitter:image:alt".split()
 )
+_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _NOTE = re.compile(r"[\[(]?(?:\d{1,3}|[*†‡§])[\])]?")
 _REFERENCE = re.compile(r"&(?:#\d+;?|#[xX][0-9A-Fa-f]+;?|([A-Za-z][A-Za-z0-9]*);?)(?=(=?))")
 
@@ -60,6 +61,7 @@ class _Reader:
         self._tokens = found
         self._ends = extents(found, xml)
         self._items: list[Item] = []
+        self._heading = False  # whether they stand in one
         self._line_ends = [match.start() for match in re.finditer("\n", text)]
         # For each token, how many before it delimit text, and how many are to be translated in any case.
         self._blocks = [0, *accumulate(_is_block(one) for one in found)]
@@ -148,6 +150,7 @@ class _Reader:
                 self._items.append(Item(token.start, token.end, _code(token, raw), token.name, visible))
             case _:
                 self._flush()
+                self._heading = token.kind == "start" and token.name in _HEADINGS
 
     def _flush(self) -> None:
         """End a run, and add its segment if it has words."""
@@ -156,7 +159,8 @@ class _Reader:
         for run in (run for part in _controls(items) for run in uncrowded(part)):
             if run and has_words(source := content(run)):
                 start, end = run[0].start, run[-1].end
-                self.spans.append(Span(Segment(source, self._where(start)), start, end, run))
+                segment = Segment(source, self._where(start), heading=self._heading)
+                self.spans.append(Span(segment, start, end, run))
 
     def _values(self, token: HtmlToken) -> Iterator[Span]:
         """The segments of the attributes of a tag."""
@@ -167,7 +171,7 @@ class _Reader:
             plain = _unescaped(self._text[one.start : one.end]).strip(" \t\n\f\r")
             source = content([Item(one.start, one.end, plain)])
             if has_words(source):
-                yield Span(Segment(source, self._where(one.start)), one.start, one.end)
+                yield Span(Segment(source, self._where(one.start), heading=False), one.start, one.end)
 
     def _where(self, place: int) -> str:
         return f"line {bisect_left(self._line_ends, place) + 1}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dragoman.documents.markup.block import Block, block_of
+from dragoman.documents.markup.block import Block, Kind, block_of
 from dragoman.documents.markup.html.tokens import tokens as html_tokens
 from dragoman.documents.markup.lines import TextLine, lines
 from dragoman.documents.markup.markdown.front import front_matter
@@ -92,13 +92,14 @@ class _Reader:
                 if place >= 0:
                     yield Block("heading", token.content, [(0, place)])
             else:
-                yield from self._paragraphs(first, begins, token.content)
+                kind: Kind = "title" if parent.type == "heading_open" else "paragraph"  # one of two lines
+                yield from self._paragraphs(kind, first, begins, token.content)
 
     def _in_file(self, place: int, line: int) -> int:
         """The place in the file of a place in a line of `plain`."""
         return self._rows[line].start + place - self._starts[line]
 
-    def _paragraphs(self, first: int, begins: list[int], expected: str) -> Iterator[Block]:
+    def _paragraphs(self, kind: Kind, first: int, begins: list[int], expected: str) -> Iterator[Block]:
         """The rows of a paragraph. A definition behind a term is one of its own."""
         ends = [self._rows[first + number].end for number in range(len(begins))]
         ends[-1] = begins[-1] + len(self._text[begins[-1] : ends[-1]].rstrip())
@@ -117,7 +118,7 @@ class _Reader:
                 begin, raw = begin + term.end(), raw[term.end() :]
             parts[-1].append((self._rows[line], begin, raw))
         for part in filter(None, parts):
-            yield block_of("paragraph", self._text, part)
+            yield block_of(kind, self._text, part)
 
     def _cell(self, start: int, end: int, column: int) -> Block:
         """The text of a cell. A bar in it has a backslash in the file, which does not belong to the text."""

@@ -108,7 +108,7 @@ class Markdown:
         return Html(Decoded(full_text([item.what]), "utf-8", b""), self._languages, True)
 
     def _segment(self, block: Block, start: int, source: Content) -> Segment:
-        return Segment(source, self._where(block.place(start)))
+        return Segment(source, self._where(block.place(start)), heading=block.kind in ("heading", "title"))
 
     def _where(self, place: int) -> str:
         return f"line {bisect_right(self._starts, place)}"

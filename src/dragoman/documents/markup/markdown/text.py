@@ -110,7 +110,7 @@ def _escaped(text: str, level: int) -> str:
 
 def _begun(text: str, block: Block, start: int) -> str:
     """A text that stands at a place of a block, escaped if it would begin another block there."""
-    begins = block.kind == "paragraph" and block.text[max(start - 1, 0) : start] in ("", "\n")
+    begins = block.kind in ("paragraph", "title") and block.text[max(start - 1, 0) : start] in ("", "\n")
     if not begins or (found := _LINE_START.match(text)) is None:
         return text
     return rf"{found[2] or ''}\{found[1] or found[3]}{text[found.end() :]}"

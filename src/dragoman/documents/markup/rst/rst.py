@@ -70,7 +70,8 @@ class RstText:
                 continue
             source, start, end = self._content(block)
             if has_words(source):
-                segment = Segment(source, f"line {first - 1 + bisect_right(starts, block.place(start))}")
+                where = f"line {first - 1 + bisect_right(starts, block.place(start))}"
+                segment = Segment(source, where, heading=block.kind == "heading")
                 self._add(_Text(segment, block, start, end), [segment])
 
     def _add(self, part: _Text | _Cells, segments: list[Segment]) -> None:
