@@ -204,6 +204,10 @@ def test_lines_may_be_protected(dragoman_):
         (["-", "--format", "po"], "a document cannot be read from standard input"),
         (["a.md", "-o", "a.md"], "a.md: is one of the files to translate"),
         (["a.md", "a.md"], "2 input files need an output folder (-o)"),
+        (["a.md", "-o", "t.csv", "--terms", "t.csv"], "t.csv: input and output are the same file"),
+        (["a.md", "-o", "m/config.json"], "m/config.json: input and output are the same file"),
+        (["d", "-o", "out", "--report", "d/c.md"], "d/c.md: input and output are the same file"),
+        (["d", "-o", "out", "--report", "out/c.md"], "out/c.md: also the name of a translation"),
         (["a.md", "--plain"], "--plain is for lines of text or lines with --protect, not for documents"),
         (["b.txt", "--protect", "--jsonl"], "--jsonl is for lines of text, not for lines with --protect"),
     ],
@@ -211,7 +215,9 @@ def test_lines_may_be_protected(dragoman_):
 def test_mistakes_are_said_before_the_model_is_loaded(dragoman_, tmp_path, monkeypatch, words, what):
     monkeypatch.setattr(Translator, "load", lambda *_, **__: pytest.fail("loaded"))
     monkeypatch.chdir(tmp_path)
-    for name in ("a.md", "b.txt"):
+    for folder in ("d", "m"):
+        Path(folder).mkdir()
+    for name in ("a.md", "b.txt", "d/c.md", "t.csv", "m/config.json"):
         Path(name).write_text("A dog.\n")
     ended = dragoman_("translate", "m", *words)
     assert ended.code == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -184,12 +185,17 @@ def translate(
     guides.check()
     apart = ("model", "files", "output", "report", "quiet")
     options = {**context.params, "column": column or None}
+    read = [guides.terms, guides.memory, *files_of_models([*models, guides.reverse, loading.adapter])]
     about = partial(made_from, options, models, files=FILE_OPTIONS, apart=apart)
     if documents:
         # A Path has lost the slash at the end.
         tasks = plan_documents(names, context.params["output"], format, column)
+        for task in tasks:
+            keep_apart(task.output, read)
         if report is not None:
-            check_outputs([report], [*names, guides.terms, guides.memory])
+            check_outputs([report], [*names, *(task.source for task in tasks), *read])
+            if os.path.realpath(report) in {os.path.realpath(task.output or "") for task in tasks}:
+                raise ConfigError(f"{report}: also the name of a translation", hint="name another report")
         made = about(()) if len(tasks) > 1 else {}
         with guides.open(decoding, offers=report is not None) as guided:
             translator = guided(loading.load(models))
@@ -211,8 +217,7 @@ def translate(
     _check_lines(names, output, prefix, prefix_file, context_file)
     if in_context and context_file is not None:
         raise ConfigError("--in-context together with --context-file", hint="leave out one of them")
-    folders = files_of_models([*models, guides.reverse, loading.adapter])
-    keep_apart(output, [*names, prefix_file, context_file, guides.terms, guides.memory, *folders])
+    keep_apart(output, [*names, prefix_file, context_file, *read])
     if decoding.attention is not None and not (jsonl or decoding.alignment):
         raise ConfigError("--attention without --jsonl", hint="add --jsonl: attention has no place in text")
     if decoding.risk and not (jsonl or protect):
@@ -221,9 +226,9 @@ def translate(
     from dragoman.text.corpora.lines import read_lines
 
     typed = names == [STDIN] and sys.stdin.isatty()
-    read = [*names, *(str(one) for one in (prefix_file, context_file) if one is not None)]
+    lines_of = [*names, *(str(one) for one in (prefix_file, context_file) if one is not None)]
     with (
-        writing_to(output, None if protect else read, partial(about, names)) as writer,
+        writing_to(output, None if protect else lines_of, partial(about, names)) as writer,
         guides.open(decoding, offers=jsonl) as guided,
     ):
         translator = guided(loading.load(models))
