@@ -169,3 +169,10 @@ def test_a_mark_in_a_text_does_not_change_a_language_that_is_given(kind: str, ma
              for one in (given, free)]  # fmt: skip
     assert found == [["en", "de"] if mark == "source" else ["en"], ["en", "fr", "de"]]
     assert tokenizer.decode(tokenizer.encode_source([given.text])[0]).endswith(line)
+
+
+def test_several_languages_are_no_language() -> None:
+    directions = Directions(several_bundle().tokenizer, ("mul", "mul"))
+    for source, to in (("mul", "de"), ("en", "mul")):
+        with pytest.raises(ConfigError, match="'mul': this model does not translate"):
+            directions.chosen(source, to)
