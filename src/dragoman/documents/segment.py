@@ -176,3 +176,14 @@ class Document(Protocol):
         leaves its segment as it is, and lists it in an attribute `kept`.
         """
         ...
+
+
+def words_of(document: Document) -> str:
+    """The text of a document by which its language is detected: neither tags nor placeholders have a part."""
+    return "\n".join(
+        "".join(
+            one if isinstance(one, str) else " " if one.kind == "placeholder" else one.shown
+            for one in segment.source
+        )
+        for segment in document.segments
+    )

@@ -96,6 +96,29 @@ def test_many_texts_with_tags_through_the_service(markup: Any) -> None:
     run(service, story())
 
 
+@pytest.mark.parametrize("markup", ["html", "xml"])
+def test_the_language_is_that_of_the_words(markup: Any) -> None:
+    pytest.importorskip("py3langid")
+    service = Service([served("m", Shift(), "en", "fr"), served("n", Shift(), "de", "fr")])
+    english = "where-you-can-find-all-the-news-of-the-world"
+    texts = [
+        f'<a href="https://www.example.com/{english}" class="the button">Ein Hund läuft im Schnee.</a>',
+        f"Ein Hund <x>{english.replace('-', ' ')}</x> läuft im Schnee.",
+        f'<br class="{english}"/>',
+    ]
+
+    async def story() -> None:
+        options: Any = {"markup": markup, "ignored_tags": frozenset(["x"])}
+        answers = await ask(service, *texts, source=None, target="fr", **options)
+        assert [(one.source, bool(one.confidence)) for one in answers] == [
+            ("de", True),
+            ("de", True),
+            ("en", False),
+        ]
+
+    run(service, story())
+
+
 def test_markup_is_a_matter_of_its_options() -> None:
     service = Service([served("m", Shift())])
     text = "abc <x>def</x>"

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from dragoman.documents.context.around import contexts_of
 from dragoman.documents.formats import Format, Languages
-from dragoman.documents.segment import Document, Replacing, Result, Segment, text_of
+from dragoman.documents.segment import Document, Replacing, Result, Segment, text_of, words_of
 from dragoman.documents.translate import translate_segments
 from dragoman.serving.service.admission import QueuePlace
 from dragoman.serving.service.ask import Ask, Route, TranslatedDocument
@@ -70,8 +70,7 @@ class FileTranslator:
         if source is None:
             first = self._router.sources_for(ask)[0]
             document: Document = format.parse(data, Languages(first, ask.target))
-            text = "\n".join(text_of(one.source) for one in document.segments)
-            source = self._router.detect(text, ask).language
+            source = self._router.detect(words_of(document), ask).language
         return self._router.find(source, ask)
 
     async def _place(self, client: str, characters: int) -> QueuePlace:

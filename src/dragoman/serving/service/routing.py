@@ -16,6 +16,7 @@ from dragoman.documents.edits import Decoded
 from dragoman.documents.formats import Languages
 from dragoman.documents.markup.html.fragment import XmlFragment
 from dragoman.documents.markup.html.html import Html
+from dragoman.documents.segment import words_of
 from dragoman.documents.translate import translate_segments
 from dragoman.serving.service.admission import Counting, QueuePlace
 from dragoman.serving.service.ask import Answer, Ask, Guess, Route
@@ -189,6 +190,8 @@ class Router:
         first = self._pairs.sources[0]
         default = first if first in among else among[0]
         target = self._pairs.find(ask.target, ask.target).target
+        if ask.markup != "text":
+            text = words_of(_document(text, ask.markup, ask.ignored_tags, Languages("", target)))
         return detect_language(text, among, default, target)[0]
 
     def find(self, source: str, ask: Ask) -> Route:
@@ -366,7 +369,9 @@ def translate_markup(
 
     Any text is read, also if it is malformed. No tag is lost. All texts are translated together.
     """
-    documents = [_document(translator, text, markup, ignored, decoding) for text in texts]
+    languages = Languages(*map(canonical, translator.pair(decoding)))
+    stand_ins = bool(translator.tokenizer.placeholders)
+    documents = [_document(text, markup, ignored, languages, stand_ins=stand_ins) for text in texts]
     segments = [segment for document in documents for segment in document.segments]
     around = [
         given_context(f"{given} {own.source if own else ''}")
@@ -383,10 +388,14 @@ def translate_markup(
 
 
 def _document(
-    translator: Translator, text: str, markup: Literal["html", "xml"], ignored: frozenset[str], how: Decoding
+    text: str,
+    markup: Literal["html", "xml"],
+    ignored: frozenset[str],
+    languages: Languages,
+    *,
+    stand_ins: bool = False,
 ) -> Document:
     names = frozenset(name.lower() for name in ignored)
     if markup == "xml":
-        return XmlFragment(text, ignored=names, stand_ins=bool(translator.tokenizer.placeholders))
-    languages = Languages(*map(canonical, translator.pair(how)))
+        return XmlFragment(text, ignored=names, stand_ins=stand_ins)
     return Html(Decoded(text, "utf-8", b""), languages, True, names)
