@@ -6,17 +6,19 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
 from tests.serving.engines import Shift, served
 from tests.serving.service.test_service import run
 
+from dragoman.base.errors import DataError
 from dragoman.documents.files import translate_file
-from dragoman.documents.formats import FORMATS
+from dragoman.documents.formats import FORMATS, Languages
 from dragoman.serving.service import coalescing as module
 from dragoman.serving.service import documents
 from dragoman.serving.service.ask import Ask
+from dragoman.serving.service.documents import FileTranslator
 from dragoman.serving.service.limits import Late, Limits, UnknownLanguage
 from dragoman.serving.service.models import ModelSpec
 from dragoman.serving.service.service import Service
@@ -117,6 +119,44 @@ def test_the_language_of_a_file_is_found() -> None:
     found = with_service(lambda service: asked(service, HTML, "html", source=None))
 
     assert b'lang="de"' in found.data or b"lang='de'" in found.data
+
+
+XLIFF = (
+    b'<xliff version="1.2"><file source-language="fr" target-language="de" original="a" datatype="x"><body>'
+    b'<trans-unit id="1"><source>A dog.</source></trans-unit></body></file></xliff>'
+)
+TMX = (
+    b'<tmx version="1.4"><header srclang="*all*"/><body><tu><tuv xml:lang="de"><seg>Ein Hund.</seg></tuv>'
+    b'<tuv xml:lang="fr"><seg>Un chien dort.</seg></tuv></tu></body></tmx>'
+)
+
+
+@pytest.mark.parametrize(
+    ("format", "data"), [("xliff", XLIFF), ("tmx", TMX), ("csv", b"fr,de\nUn chien dort.,\n"), ("po", PO)]
+)
+def test_a_file_may_state_its_language(format: str, data: bytes) -> None:
+    """Also if it is not the first that is served, or another seems likelier."""
+    pytest.importorskip("py3langid")
+    pairs = [("de", "en"), ("en", "de"), ("fr", "de")]
+    router = Service([served(source, Shift(), source, target) for source, target in pairs])._router
+    files = FileTranslator(router, cast(Any, None), cast(Any, None), cast(Any, None))
+    route, _ = files._opened(data, FORMATS[format], Ask(source=None, target="de"))
+    assert route.languages == ("en" if format == "po" else "fr", "de")
+
+
+def test_a_damaged_file_is_read_twice_at_most() -> None:
+    read: list[str] = []
+
+    class Damaged:
+        def parse(self, data: bytes, languages: Languages) -> Any:
+            read.append(languages.source)
+            raise DataError("line 1: damaged")
+
+    router = Service([served(one, Shift(), one, "de") for one in ("en", "fr", "es")])._router
+    files = FileTranslator(router, cast(Any, None), cast(Any, None), cast(Any, None))
+    with pytest.raises(DataError, match="line 1: damaged"):
+        files._opened(b"", cast(Any, Damaged()), Ask(source=None, target="de"))
+    assert read == ["en", "fr"]
 
 
 def test_an_unknown_language_is_refused() -> None:

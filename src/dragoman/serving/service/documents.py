@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from dragoman.base.errors import DataError
+from dragoman.base.languages import same
 from dragoman.documents.context.around import contexts_of
 from dragoman.documents.formats import Format, Languages
 from dragoman.documents.segment import Document, Replacing, Result, Segment, text_of, words_of
@@ -46,9 +48,7 @@ class FileTranslator:
 
         Raises DataError if it cannot be read, and the errors of finding its route.
         """
-        route = await self._read(lambda: self._route(data, format, ask))
-        languages = Languages(route.source, route.target)
-        document = await self._read(partial(format.parse, data, languages))
+        route, document = await self._read(lambda: self._opened(data, format, ask))
         characters = sum(map(_size, document.segments))
         use(characters)
         around = await self._read(partial(contexts_of, document.segments, labels=format.has_labels))
@@ -62,16 +62,22 @@ class FileTranslator:
             finally:
                 place.leave()
         new = await self._read(partial(document.render, results))
+        languages = Languages(route.source, route.target)
         await self._read(partial(format.parse, new, languages))  # it must be readable again
         return TranslatedDocument(new if route.models else data, characters)
 
-    def _route(self, data: bytes, format: Format, ask: Ask) -> Route:
-        source = ask.source
-        if source is None:
-            first = self._router.sources_for(ask)[0]
-            document: Document = format.parse(data, Languages(first, ask.target))
-            source = self._router.detect(words_of(document), ask).language
-        return self._router.find(source, ask)
+    def _opened(self, data: bytes, format: Format, ask: Ask) -> tuple[Route, Document]:
+        """Read a file and find its route. A language that it states counts more than one that is detected."""
+        if ask.source is not None:
+            route = self._router.find(ask.source, ask)
+            return route, format.parse(data, Languages(route.source, route.target))
+        target = self._router.find(ask.target, ask).target
+        # The target comes last: a file with both languages can be read as one in it.
+        sources = sorted(self._router.sources_for(ask), key=lambda one: same(one, target))
+        source, document = _parsed(data, format, sources, target)
+        guess = self._router.detect(words_of(document), ask).language
+        source, document = _parsed(data, format, (guess, source), target)
+        return self._router.find(source, ask), document
 
     async def _place(self, client: str, characters: int) -> QueuePlace:
         """Wait for a place. The deadline of the file ends the waiting."""
@@ -134,6 +140,19 @@ class FileTranslator:
             return await asyncio.wrap_future(running)
         finally:
             left.set()
+
+
+def _parsed(data: bytes, format: Format, sources: Iterable[str], target: str) -> tuple[str, Document]:
+    """Read a file in the first of these languages that it can be in. Raises the error of the first."""
+    first: DataError | None = None
+    for source in sources:
+        try:
+            return source, format.parse(data, Languages(source, target))
+        except DataError as error:
+            if str(error) == str(first):
+                break  # it is not about the language
+            first = first or error
+    raise first or DataError("no languages")
 
 
 def _size(segment: Segment) -> int:
