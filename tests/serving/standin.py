@@ -24,7 +24,7 @@ from dragoman.serving.apis.endpoints import ServerState
 from dragoman.serving.app import server_of
 from dragoman.serving.http.server import listen
 from dragoman.serving.http.settings import Settings
-from dragoman.serving.service.ask import Answer, Ask, Guess, TranslatedDocument
+from dragoman.serving.service.ask import Answer, Ask, Guess, Route, TranslatedDocument
 from dragoman.serving.service.languages import Leg, Pairs
 from dragoman.serving.service.limits import Late, Limits, TooLong
 from dragoman.serving.service.models import ServedModel
@@ -75,8 +75,11 @@ class StandIn:
         if self.failing is not None:
             raise self.failing
 
+    def _route(self, ask: Ask) -> Route:
+        return self.pairs.find("en" if ask.detects else ask.source or "", ask.target, model=ask.model)
+
     def check(self, texts: Sequence[str], ask: Ask) -> int:
-        self.pairs.find(ask.source or "en", ask.target, model=ask.model)
+        self._route(ask)
         if len(texts) > self.limits.texts or sum(map(len, texts)) > self.limits.characters:
             raise TooLong("too much text")
         return sum(map(len, texts))
@@ -86,9 +89,9 @@ class StandIn:
     ) -> list[Answer]:
         self.asked.append((list(texts), ask, client))
         self.check(texts, ask)
-        route = self.pairs.find(ask.source or "en", ask.target, model=ask.model)
+        route = self._route(ask)
         await self._pass(deadline)
-        confidence = None if ask.source else 0.75
+        confidence = 0.75 if ask.detects else None
         return [
             Answer(
                 text=text.upper(),
@@ -103,7 +106,7 @@ class StandIn:
     async def translate_document(
         self, data: bytes, format: Format, ask: Ask, *, client: str, deadline: float, use: Any
     ) -> TranslatedDocument:
-        route = self.pairs.find(ask.source or "en", ask.target)
+        route = self._route(ask)
         document = format.parse(data, Languages(route.source, route.target))
         await self._pass(deadline)
         results = [Result((text_of(one.source).upper(),)) for one in document.segments]

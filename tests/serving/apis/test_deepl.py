@@ -206,7 +206,7 @@ def test_mastodon(server: Running, client: httpx.Client) -> None:
         "text": "<P>A</P>",
         "billed_characters": 8,
     }
-    assert server.standin.asked[0][1].source is None
+    assert server.standin.asked[0][1].detects
 
 
 # Documents
@@ -225,6 +225,15 @@ def test_a_document(client: httpx.Client) -> None:
     file = client.post(f"{path}/result", json=key)
     assert (file.content, file.headers["content-length"]) == (b"A DOG.\n", "7")
     assert client.post(f"{path}/result", json=key).status_code == 404  # it is fetched once
+
+
+@pytest.mark.parametrize("source", ["auto", "AUTO", ""])
+def test_the_language_of_a_document_is_found(server: Running, client: httpx.Client, source: str) -> None:
+    sent = {"source_lang": source, "glossary_id": ""}
+    assert uploaded(client, **sent).status_code == 200
+    client.post("/v2/translate", json={"text": ["a"], **DE, **sent})
+    ask = server.standin.asked[0][1]
+    assert (ask.detects, ask.terms) == (True, None)
 
 
 def test_a_document_needs_its_key(client: httpx.Client) -> None:
@@ -269,6 +278,7 @@ def test_a_document_may_be_named_apart(client: httpx.Client) -> None:
     ("more", "name"),
     [
         ({"target_lang": "XX", "source_lang": "EN"}, "a.txt"),
+        ({"target_lang": "XX"}, "a.txt"),
         ({"formality": "more"}, "a.txt"),
         ({"output_format": "pdf"}, "a.txt"),
         ({}, "a.pdf"),

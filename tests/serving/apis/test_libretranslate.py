@@ -40,6 +40,9 @@ def test_the_language_is_found_if_it_is_to_be(client: httpx.Client) -> None:
     found = {"confidence": 75.0, "language": "en"}
 
     assert client.post("/translate", json={"q": "a", **auto}).json()["detectedLanguage"] == found
+    upper = {"q": "a", **auto, "source": "AUTO"}
+    assert client.post("/translate", json=upper).json()["detectedLanguage"] == found
+    assert send_file(client, "a.txt", b"A dog.\n", source="AUTO").status_code == 200
     assert client.post("/translate", json={"q": ["a", "b"], **auto}).json()["detectedLanguage"] == [found] * 2
 
 

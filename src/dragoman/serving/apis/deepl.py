@@ -99,8 +99,7 @@ async def upload(call: Call) -> Plain:
     sent = call["file"]
     file = Upload(call["filename"] or sent.name, sent.data)
     ask = _ask(call)
-    if ask.source is not None:
-        call.service.pairs.find(ask.source, ask.target)  # raise errors now, if any
+    call.service.check([], ask)  # raise errors now, if any
     suffix = suffix_of(file, upload_format(call, file))
     wanted = call["output_format"]
     if wanted and f".{wanted.lower()}" != suffix:
@@ -136,9 +135,9 @@ def _ask(call: Call) -> Ask:
     if wanted in ("more", "less") and not any(one.addresses(target) for one in call.service.models):
         raise Refusal(400, "'formality' is not supported for given 'target_lang'.", field="formality")
     return Ask(
-        source=call["source_lang"] or None,
+        source=call["source_lang"],
         target=target,
-        terms=call["glossary_id"],
+        terms=call["glossary_id"] or None,
         formality=_FORMALITY.get(wanted.removeprefix("prefer_")),
     )
 

@@ -31,7 +31,7 @@ async def translate(call: Call) -> Plain:
     columns: dict[str, list[Any]] = {"translatedText": [one.text for one in answers]}
     if wanted:
         columns["alternatives"] = [list(one.alternatives) for one in answers]
-    if ask.source is None:
+    if ask.detects:
         columns["detectedLanguage"] = [_guess(one.source, one.confidence or 0.0) for one in answers]
     several = isinstance(texts, Several)
     return {name: column if several else column[0] for name, column in columns.items()}
@@ -100,7 +100,7 @@ def language_tables(pairs: Pairs) -> list[dict[str, Any]]:
 
 
 def _ask(call: Call) -> Ask:
-    return Ask(source=None if call["source"] == "auto" else call["source"], target=call["target"])
+    return Ask(source=call["source"], target=call["target"])
 
 
 def _check_size(call: Call, texts: Sequence[str]) -> None:

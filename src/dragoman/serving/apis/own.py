@@ -73,7 +73,7 @@ def model_table(model: ServedModel) -> dict[str, Any]:
 def _ask(call: Call) -> Ask:
     options = call["options"]
     return Ask(
-        source=None if call["source"] in (None, "", "auto") else call["source"],
+        source=call["source"],
         target=call["target"],
         model=call["model"],
         markup=call["markup"],

@@ -65,7 +65,7 @@ async def _words(call: Call) -> Plain:
     text, ask = call["text"], _ask(call)
     _check_size(call, [text])
     found: dict[str, Any] = {}
-    if ask.source is None:
+    if ask.detects:
         (guess,) = await call.service.detect(text, ask)
         ask, found = replace(ask, source=guess.language), {"confidence": round(guess.confidence, 3)}
     pair = call.service.pairs.find(ask.source or "", ask.target, model=ask.model)
@@ -195,10 +195,7 @@ async def _how(call: Call) -> Plain:
 
 
 def _ask(call: Call) -> Ask:
-    return Ask(
-        source=None if call["source"] in (None, "", "auto") else call["source"],
-        **{name: call[name] for name in ("target", "model", "adapter", "terms", "memory")},
-    )
+    return Ask(**{name: call[name] for name in ("source", "target", "model", "adapter", "terms", "memory")})
 
 
 def _one_sentence(call: Call) -> tuple[str, Ask]:
@@ -206,7 +203,7 @@ def _one_sentence(call: Call) -> tuple[str, Ask]:
     _check_size(call, [text, prefix])
     if {"\r", "\n"} & {*text, *prefix}:
         raise Refusal(400, "Invalid request: give one sentence without line breaks", field="text")
-    if ask.source is None:
+    if ask.detects:
         raise Refusal(400, "Invalid request: missing source parameter", field="source")
     return text, replace(ask, prefix=prefix, contexts=(call["context"],) if call["context"] else ())
 

@@ -21,7 +21,7 @@ Want = Literal["tokens", "alignment", "risk"]
 class Ask:
     """The options of a client for its texts."""
 
-    source: str | None  # a language in any spelling of `Pairs.find`; None or "auto": detect it
+    source: str | None  # a language in any spelling of `Pairs.find`; None, "" or "auto": detect it
     target: str
     model: str | None = None  # the name of a model of the pair; None: the default
     markup: Markup = "text"
@@ -38,6 +38,11 @@ class Ask:
     terms: str | None = None  # the name of a list that was loaded
     memory: bool = True  # use the memory of the server, if it has one
     wants: frozenset[Want] = frozenset()
+
+    @property
+    def detects(self) -> bool:
+        """Whether the source language is to be detected."""
+        return (self.source or "auto").strip().lower() in ("", "auto")
 
 
 @dataclass(frozen=True)

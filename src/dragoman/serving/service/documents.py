@@ -68,8 +68,8 @@ class FileTranslator:
 
     def _opened(self, data: bytes, format: Format, ask: Ask) -> tuple[Route, Document]:
         """Read a file and find its route. A language that it states counts more than one that is detected."""
-        if ask.source is not None:
-            route = self._router.find(ask.source, ask)
+        if not ask.detects:
+            route = self._router.find(ask.source or "", ask)
             return route, format.parse(data, Languages(route.source, route.target))
         target = self._router.find(ask.target, ask).target
         # The target comes last: a file with both languages can be read as one in it.

@@ -213,8 +213,8 @@ class Router:
         return replace(how, formality=ask.formality) if addresses else how
 
     def _plan(self, text: str, context: str, ask: Ask) -> _Plan:
-        source, confidence = ask.source, None
-        if source is None or source.strip().lower() == "auto":
+        source, confidence = ask.source or "", None
+        if ask.detects:
             guess = self.detect(text, ask)
             source, confidence = guess.language, guess.confidence
         route = self.find(source, ask)

@@ -341,11 +341,10 @@ def check_names(ask: Ask, models: Sequence[ServedModel], pairs: Pairs) -> None:
 
     Raises UnknownLanguage for a language that is not served, and for a pair, if the source is named.
     """
-    detected = ask.source is None or ask.source.strip().lower() == "auto"
     known = [one.name for one in models]
     if ask.model is not None and ask.model not in known:
         raise ConfigError(f"no model {ask.model!r}", hint=f"there are {', '.join(known)}")
-    if detected:
+    if ask.detects:
         pairs.sources_of(ask.target)
         own = [one for one in models if ask.model in (None, one.name)]
         lists = [name for one in own for name in one.terms]
