@@ -121,6 +121,14 @@ def test_a_list_of_terms_serves_the_pairs_that_it_names(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="no list of terms 'two'") as error:
             await ask(service, "the house", target="fr", terms="two")
         assert error.value.hint == "there are three"
+        pytest.importorskip("py3langid")
+        (answer,) = await ask(service, "A dog is sleeping.", source=None, target="fr", terms="three")
+        assert answer.source == "en"
+        with pytest.raises(ConfigError, match="no list of terms 'two'"):
+            await ask(service, "A dog is sleeping.", source=None, target="fr", terms="two")
+        english = "The children are playing in the garden behind the house."
+        (answer,) = await ask(service, english, source=None, target="en", terms="two")
+        assert (answer.text, answer.source) == (english, "en")
 
     run(service, story())
 

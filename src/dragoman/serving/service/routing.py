@@ -10,6 +10,7 @@ from functools import cache, lru_cache, partial
 from itertools import islice, pairwise, repeat
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
+from dragoman.base.errors import ConfigError
 from dragoman.base.languages import canonical
 from dragoman.documents.context.around import contexts_of
 from dragoman.documents.edits import Decoded
@@ -194,9 +195,33 @@ class Router:
             text = words_of(_document(text, ask.markup, ask.ignored_tags, Languages("", target)))
         return detect_language(text, among, default, target)[0]
 
+    def check(self, ask: Ask) -> None:
+        """Raise ConfigError for a model, an adapter or a list of terms that is not loaded.
+
+        Raises what `find` raises, if the source is named, else UnknownLanguage for an unknown target.
+        """
+        if ask.model is not None and ask.model not in self._models:
+            raise ConfigError(f"no model {ask.model!r}", hint=f"there are {', '.join(self._models)}")
+        if ask.detects:
+            self.sources_for(ask)
+            own = [one for one in self._models.values() if ask.model in (None, one.name)]
+            _check_names(ask, own, [name for one in own for name in one.terms])
+        else:
+            self.find(ask.source or "", ask)
+
     def find(self, source: str, ask: Ask) -> Route:
-        """The route of a pair, by the requested model."""
-        return self._pairs.find(source, ask.target, model=ask.model)
+        """The route of a pair, by the requested model.
+
+        Raises UnknownLanguage for a pair that is not served, and ConfigError for an adapter or a list of
+        terms that it does not have. A language to itself needs none.
+        """
+        route = self._pairs.find(source, ask.target, model=ask.model)
+        own = [self._models[name] for name in route.models]
+        steps = zip(own, pairwise(route.languages), strict=True)
+        lists = [name for one, pair in steps for name in one.terms if ask.terms and one.terms_of(name, pair)]
+        if own:
+            _check_names(ask, own, lists)
+        return route
 
     def steps(self, route: Route, ask: Ask) -> Iterable[tuple[Translator, Decoding]]:
         """Yield the translator of each step of a route, with its options for text with codes."""
@@ -259,6 +284,17 @@ class Router:
             all_cached = all_cached and cached
             texts = [one.text for one in values]
         return values, all_cached
+
+
+def _check_names(ask: Ask, models: Sequence[ServedModel], lists: Sequence[str]) -> None:
+    """Raise ConfigError for an adapter that no model has, and for a list of terms that is not there."""
+    for what, name, loaded in (
+        ("adapter", ask.adapter, [name for one in models for name in one.adapters]),
+        ("list of terms", ask.terms, lists),
+    ):
+        if name is not None and name not in loaded:
+            there = f"there are {', '.join(dict.fromkeys(loaded))}" if loaded else "this pair has none"
+            raise ConfigError(f"no {what} {name!r}", hint=there)
 
 
 def decoding_of(ask: Ask, tags: tuple[str, str], limits: Limits, *, last: bool) -> Decoding:

@@ -17,7 +17,6 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -160,7 +159,7 @@ class Service:
         """Return how many characters a request counts for. Raises what `translate` raises before its work."""
         self._check_ready()
         characters = check_ask(ask, texts, self.limits)
-        check_names(ask, self.models, self.pairs)
+        self._router.check(ask)
         return characters
 
     async def next_words(
@@ -217,7 +216,7 @@ class Service:
         Raises the errors of `translate`, and DataError if it cannot be read.
         """
         self._check_ready()
-        check_names(ask, self.models, self.pairs)
+        self._router.check(ask)
         files = FileTranslator(self._router, self._admission.enter, self._threads, self._reading)
         try:
             async with asyncio.timeout(deadline - time.monotonic()):
@@ -334,32 +333,6 @@ def check_ask(ask: Ask, texts: Sequence[str], limits: Limits) -> int:
     if len(ask.prefix) > 2 * sum(map(len, texts)) + limits.output_extra:
         raise TooLong("the prefix is too long for its text", hint="shorten it")
     return characters + len(texts)
-
-
-def check_names(ask: Ask, models: Sequence[ServedModel], pairs: Pairs) -> None:
-    """Raise ConfigError for a model, an adapter or a list of terms that is not loaded.
-
-    Raises UnknownLanguage for a language that is not served, and for a pair, if the source is named.
-    """
-    known = [one.name for one in models]
-    if ask.model is not None and ask.model not in known:
-        raise ConfigError(f"no model {ask.model!r}", hint=f"there are {', '.join(known)}")
-    if ask.detects:
-        pairs.sources_of(ask.target)
-        own = [one for one in models if ask.model in (None, one.name)]
-        lists = [name for one in own for name in one.terms]
-    else:
-        route = pairs.find(ask.source or "", ask.target, model=ask.model)
-        own = [next(one for one in models if one.name == name) for name in route.models]
-        steps = [*zip(own, pairwise(route.languages), strict=True)]
-        lists = [name for one, pair in steps for name in one.terms if ask.terms and one.terms_of(name, pair)]
-    for what, name, loaded in (
-        ("adapter", ask.adapter, [name for one in own for name in one.adapters]),
-        ("list of terms", ask.terms, lists),
-    ):
-        if name is not None and name not in loaded:
-            there = f"there are {', '.join(dict.fromkeys(loaded))}" if loaded else "this pair has none"
-            raise ConfigError(f"no {what} {name!r}", hint=there)
 
 
 def _within(what: str, value: int | None, least: int, most: int) -> None:
