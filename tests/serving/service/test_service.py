@@ -20,6 +20,7 @@ from dragoman.serving.service.service import Service
 from dragoman.text.checks.faults import Fault
 from dragoman.translation.memory.store import TranslationMemory
 from dragoman.translation.native.build import unavailable
+from dragoman.translation.search.rules import Prefix
 from dragoman.translation.translator import Translator
 
 SAVED = Path(__file__).parents[2] / "saved" / "0.1" / "transformer"
@@ -192,6 +193,27 @@ def test_alternatives_are_those_of_the_sentences() -> None:
         assert (two.text, two.alternatives) == ("bcd\niii", ("cde\njjj",))
         (three,) = await ask(service, "abc")
         assert three.alternatives == ()
+
+    run(service, story())
+
+
+def test_a_prefix_begins_the_first_sentence_alone() -> None:
+    begun = list[bool]()
+
+    class Prefixed(Shift):
+        def search(self, requests: Any, **options: Any) -> Any:
+            requests = list(requests)
+            begun.extend(any(isinstance(rule, Prefix) for rule in one.rules) for one in requests)
+            return super().search(requests, **options)
+
+    service = service_of(served("m", Prefixed()))
+
+    async def story() -> None:
+        begun.clear()
+        (answer,) = await ask(service, "abc. def.\n42 https://a.example/b?c. d", prefix="b")
+        assert begun == [True] + [False] * (len(begun) - 1)
+        assert len(begun) > 1
+        assert "42 https://a.example/b?c." in answer.text
 
     run(service, story())
 

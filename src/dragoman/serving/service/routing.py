@@ -60,7 +60,7 @@ class WorkKey(NamedTuple):
     how: Decoding
     markup: str
     ignored: frozenset[str]
-    prefix: str
+    prefix: str  # of the first sentence of a text; empty for all others
     context: str  # empty for a model that does not read it
     text: str
 
@@ -177,7 +177,7 @@ class Router:
         context = "".join(ask.contexts[:1]) if "context" in translator.reads else ""
         context = context[-CONTEXT_CHARACTERS:]
         how = _decoding(source=source, to=to, n_best=most)
-        key = _key(model, ask, how, None, ask.prefix)._replace(text=text, context=context)
+        key = _key(model, ask, how, None)._replace(text=text, context=context, prefix=ask.prefix)
         (found,), _ = await self._words.get([key], partial(_next_words, translator), place)
         return list(found)
 
@@ -248,7 +248,7 @@ class Router:
             known, ends = None, (route.source, route.target)
             if not ask.prefix and self._memory(route, ask) is not None:
                 known = cache(partial(self._memories.exact, ends))
-            kept = [] if ask.prefix else [(one.start, one.end) for one in find_placeholders(text)]
+            kept = [(one.start, one.end) for one in find_placeholders(text)]
             parts = segment_text(
                 text, *ends, how=ask.sentences, kept=kept, known=known, copying=not ask.prefix
             )
@@ -277,9 +277,10 @@ class Router:
                 changes: int | None = self._memories.changes[route.source, route.target]
             else:
                 changes = None
-            key = _key(model, ask, how, changes, ask.prefix if last else "")
+            key = _key(model, ask, how, changes)
             read = contexts if not step and "context" in translator.reads else repeat("")
             keys = [key._replace(text=text, context=one) for text, one in zip(texts, read, strict=False)]
+            keys[:1] = [one._replace(prefix=ask.prefix if last else "") for one in keys[:1]]
             values, cached = await self._translations.get(keys, partial(_translated, translator), place)
             all_cached = all_cached and cached
             texts = [one.text for one in values]
@@ -318,8 +319,8 @@ def decoding_of(ask: Ask, tags: tuple[str, str], limits: Limits, *, last: bool) 
     )
 
 
-def _key(model: ServedModel, ask: Ask, how: Decoding, changes: int | None, prefix: str) -> WorkKey:
-    """The key without the text and its context."""
+def _key(model: ServedModel, ask: Ask, how: Decoding, changes: int | None) -> WorkKey:
+    """The key without the text, its context and its prefix."""
     return WorkKey(
         model.name,
         model.digest,
@@ -329,21 +330,20 @@ def _key(model: ServedModel, ask: Ask, how: Decoding, changes: int | None, prefi
         how,
         ask.markup,
         ask.ignored_tags if ask.markup != "text" else frozenset(),
-        prefix,
+        prefix="",
         context="",
         text="",
     )
 
 
 def _translated(translator: Translator, keys: Sequence[WorkKey]) -> Iterable[Translation | Marked]:
-    """The translations of texts whose keys differ in nothing else."""
+    """The translations of texts whose keys differ only in context and prefix."""
     first = keys[0]
     texts = [key.text for key in keys]
     if first.markup == "text":
         context = [key.context for key in keys] if "context" in translator.reads else None
-        return translator.stream(
-            texts, first.how, prefix=first.prefix or None, context=context, window=_WINDOW
-        )
+        prefixes = [key.prefix for key in keys]
+        return translator.stream(texts, first.how, prefix=prefixes, context=context, window=_WINDOW)
     markup = _MARKED[first.markup == "xml"]
     before = [key.context for key in keys]
     return translate_markup(translator, texts, markup, first.ignored, first.how, before)
