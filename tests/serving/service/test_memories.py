@@ -158,6 +158,17 @@ def test_matches_are_found_and_kept_on_the_disk(tmp_path: Path) -> None:
     assert kept == [("Das rote Haus ist alt.", "Ada", "corrected"), ("Gross.", "", "confirmed")]
 
 
+def test_a_correction_is_no_matter_of_the_number_of_texts(tmp_path: Path) -> None:
+    service = service_with(tmp_path / "tm", Shift(), limits=Limits(texts=1, characters=10))
+
+    async def story() -> None:
+        assert await service.correct("abc", "bcd", "xyz", ("en", "de"), author="A")
+        with pytest.raises(TooLong, match="11 characters"):
+            await service.correct("abc", "bcd", "wxyz", ("en", "de"), author="Anna")
+
+    run(service, story())
+
+
 def test_corrections_of_many_at_once_are_all_kept(tmp_path: Path) -> None:
     service = service_with(tmp_path / "tm", Shift())
 

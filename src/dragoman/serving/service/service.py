@@ -258,7 +258,7 @@ class Service:
         """
         self._check_ready()
         route = self.pairs.find(*pair)
-        check_ask(Ask(source=pair[0], target=pair[1]), [source, translation, author], self.limits)
+        check_ask(Ask(source=pair[0], target=pair[1]), [source + translation + author], self.limits)
         origin = "confirmed" if text == translation else "corrected"
         ends = route.source, route.target
         return await self._prepare(
