@@ -111,6 +111,21 @@ def test_a_variant_of_the_target_that_is_served_is_a_source() -> None:
     assert detect_language(text, ["en"], "en", "zh-Hant")[0].language == "zh-Hant"
 
 
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("今天天气很好，我们去公园吧。", "zh-Hans"),
+        ("今天天氣很好，我們去公園吧。", "zh-Hant"),
+        ("The children play in the garden.", "en"),
+    ],
+)
+@pytest.mark.parametrize("target", ["zh-Hans", "zh-Hant"])
+def test_the_script_tells_chinese_apart(text: str, language: str, target: str) -> None:
+    among = ["en", "zh-Hans", "zh-Hant"]
+    assert detect_language(text, among, "en", target)[0].language == language
+    assert detect_language("今天很好。", among, "en", target)[0].language == target  # written so in both
+
+
 def test_short_chinese_texts_are_chinese() -> None:
     (guess, _) = detect_language("你好啊。", ["en", "zh"], "en")  # Cantonese, for the detector
     assert guess.language == "zh"

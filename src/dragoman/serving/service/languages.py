@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.languages import closest, general, language_name, same
+from dragoman.base.languages import canonical, closest, general, language_name, same
 from dragoman.serving.service.ask import Guess, Route
 from dragoman.serving.service.limits import UnknownLanguage
 from dragoman.text.detection import language_probabilities
@@ -142,6 +142,7 @@ class Pairs:
 _SURE = 0.1  # the probability of a text in the target language: less is translated
 _CLEAR = 0.5  # the probability of a sentence in a source language: then the text is translated
 _PIECES, _PIECE = 64, 200  # how many pieces of a text are looked at alone, and their characters
+_CODINGS = {"Hans": "gb2312", "Hant": "big5"}  # each lacks most characters that only the other script has
 _QUOTED = re.compile(r'"[^"\n]{0,200}"|[„“][^„“”\n]{0,200}[“”]|«[^«»\n]{0,200}»|»[^«»\n]{0,200}«')
 _END = re.compile(r"(?<=[.!?])\s|[\r\n]|(?<=[。！？])")
 
@@ -152,8 +153,9 @@ def detect_language(text: str, among: Sequence[str], default: str, target: str |
     A confidence is the probability of a language among all that the detector knows, so it is low for a text
     in a language that is not `among`. A text without letters is `default` with confidence 0, and equally
     likely languages come after it. With a `target`, a text that is clearly in it comes first as that, unless
-    a sentence of it is clearly in another language `among`, quotations aside; no other text does. Raises
-    ConfigError if py3langid is needed and not installed.
+    a sentence of it is clearly in another language `among`, quotations aside; no other text does. A variant
+    of the target `among` goes before it, unless their scripts are those of Chinese, which tell them apart.
+    Raises ConfigError if py3langid is needed and not installed.
     """
     if not any(char.isalpha() for char in text):
         return [Guess(default, 0.0)]
@@ -166,7 +168,10 @@ def detect_language(text: str, among: Sequence[str], default: str, target: str |
             first.setdefault(general(one), one)
     guesses = [Guess(one, known[language]) for language, one in first.items() if language in known]
     guesses.sort(key=lambda guess: -guess.confidence)
-    if target is None or any(same(target, guess.language) for guess in guesses):
+    variant = next((one for one in guesses if target and same(target, one.language)), None)
+    if variant and target and _fits(text, target, variant.language):
+        guesses.remove(variant)
+    elif variant or target is None:
         return guesses or [Guess(default, 0.0)]
     best = max(found, key=lambda code: found[code])
     sure = same(best, target) and found[best] > max(_SURE, guesses[0].confidence * 10 if guesses else 0.0)
@@ -175,6 +180,17 @@ def detect_language(text: str, among: Sequence[str], default: str, target: str |
         others = [one for one in guesses if foreign is None or one.language != foreign.language]
         return [foreign or Guess(target, found[best]), *others]
     return guesses or [Guess(default, 0.0)]
+
+
+def _fits(text: str, target: str, variant: str) -> bool:
+    """Whether the script of the target is known to fit a text at least as well as that of a variant."""
+    lacking = [
+        len(text) - len(text.encode(coding, "ignore").decode(coding))
+        for one in (target, variant)
+        for script, coding in _CODINGS.items()
+        if script in canonical(one)
+    ]
+    return len(lacking) == 2 and lacking[0] <= lacking[1]
 
 
 def _foreign(text: str, among: Sequence[str], target: str) -> Guess | None:
