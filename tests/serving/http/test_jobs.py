@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import stat
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from dragoman.base.errors import DataError
 from dragoman.serving.http import jobs as module
 from dragoman.serving.http.errors import Refusal
-from dragoman.serving.http.jobs import FileStore
+from dragoman.serving.http.jobs import FileJob, FileStore, Jobs
+from dragoman.serving.service.ask import TranslatedDocument
 
 
 @pytest.fixture
@@ -70,13 +73,47 @@ def test_at_the_end_nothing_is_left(files: FileStore, tmp_path: Path) -> None:
         files.read(name)
 
 
-def test_the_files_are_bounded(files: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_files_are_bounded(files: FileStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest make room, so that no work is lost after it is done."""
     monkeypatch.setattr(module, "_BYTES", 10)
-    files.put(b"x" * 8, ".txt")
-    with pytest.raises(Refusal) as refusal:
-        files.put(b"x" * 3, ".txt")
-    assert refusal.value.status == 429
-    monkeypatch.setattr(module, "_FILES", 2)
-    files.put(b"x", ".txt")
-    with pytest.raises(Refusal):
-        files.put(b"x", ".txt")
+    monkeypatch.setattr(module, "_FILES", 3)
+
+    def kept(names: list[str]) -> list[bool]:
+        return [name in files._kept for name in names]
+
+    names = [files.put(b"x" * size, ".txt") for size in (4, 4, 3)]
+    assert kept(names) == [False, True, True]
+    names += [files.put(b"x", ".txt") for _ in range(2)]
+    assert kept(names) == [False, False, True, True, True]
+    names.append(files.put(b"x" * 11, ".txt"))
+    assert kept(names) == [False] * 5 + [True]
+    assert len(list(tmp_path.rglob("*"))) == 2
+
+
+async def _done(jobs: Jobs, data: bytes | None = b"x") -> FileJob:
+    """A document that is translated, or that fails without data."""
+
+    async def work() -> tuple[TranslatedDocument, str]:
+        if data is None:
+            raise DataError("broken")
+        return TranslatedDocument(data, 1), ".txt"
+
+    job = jobs.add(work())
+    assert job.task is not None
+    await job.task
+    return job
+
+
+def test_finished_documents_keep_no_others_out(files: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_FINISHED", 2)
+    monkeypatch.setattr(module, "_MOST_UNFINISHED", 1)
+
+    async def story() -> None:
+        jobs = Jobs(files)
+        first, *_, last = [await _done(jobs, data) for data in (b"a", None, b"b", None, b"c")]
+        assert jobs.fetch(last) == (b"c", ".txt")
+        with pytest.raises(Refusal):
+            jobs.find(first.number, first.key)
+        assert first.name not in files._kept  # its file is gone with it
+
+    asyncio.run(story())

@@ -59,6 +59,21 @@ def test_accepted_work_is_finished_and_new_work_refused() -> None:
         assert server.standin.drained
 
 
+def test_an_accepted_document_waits_for_its_client() -> None:
+    with running() as server, server.client() as client:
+        server.standin.gate.clear()
+        file = {"file": ("a.txt", b"A dog.\n")}
+        handle = client.post("/v2/document", data={"target_lang": "DE"}, files=file).json()
+        path, key = f"/v2/document/{handle['document_id']}", {"document_key": handle["document_key"]}
+        server.server.stop()
+        server.standin.gate.set()
+        wait_for(lambda: client.post(path, json=key).json()["status"] == "done")
+        assert not server.state.idle
+        assert client.post(f"{path}/result", json=key).content == b"A DOG.\n"
+        server._thread.join(60)
+        assert not server._thread.is_alive()
+
+
 def test_the_end_does_not_wait_for_ever() -> None:
     with running(limits=Limits(drain_seconds=0.5)) as server:
         server.standin.gate.clear()

@@ -103,8 +103,8 @@ class ServerState:
 
     @property
     def idle(self) -> bool:
-        """Whether no work is in progress."""
-        return self.in_flight == 0 and self.jobs.unfinished == 0
+        """Whether no work is in progress, and no document waits to be fetched."""
+        return self.in_flight == 0 and self.jobs.unfinished == 0 and self.jobs.fetched
 
     @property
     def ready(self) -> bool:

@@ -44,10 +44,11 @@ class FileStore:
         self._kept: dict[str, Kept] = {}
 
     def put(self, data: bytes, suffix: str) -> str:
-        """Keep a file and return its name. Raises Refusal if too many are kept."""
+        """Keep a file and return its name. The oldest files make room for it."""
         self.sweep()
-        if len(self._kept) >= _FILES or sum(one.size for one in self._kept.values()) + len(data) > _BYTES:
-            raise Refusal(429, "too many files are waiting to be fetched: try again later", retry_after=60)
+        kept = self._kept.values()
+        while kept and (len(kept) >= _FILES or sum(one.size for one in kept) + len(data) > _BYTES):
+            self.drop(next(iter(self._kept)))
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="dragoman-serve-"))  # of mode 0700
         name = secrets.token_urlsafe(24) + suffix
@@ -61,13 +62,14 @@ class FileStore:
         """Return a file and its suffix. Raises Refusal if the name is unknown or has expired."""
         self.sweep()
         if name not in self._kept:
-            raise Refusal(404, "no such file: files are kept for half an hour")
+            raise Refusal(404, "no such file: files are kept for half an hour, unless there are many")
         kept = self._kept[name]
         return kept.path.read_bytes(), kept.suffix
 
     def drop(self, name: str) -> None:
-        """Delete a file."""
-        self._kept.pop(name).path.unlink(missing_ok=True)
+        """Delete a file, if it is still kept."""
+        if (kept := self._kept.pop(name, None)) is not None:
+            kept.path.unlink(missing_ok=True)
 
     def sweep(self) -> None:
         """Delete expired files."""
@@ -83,7 +85,7 @@ class FileStore:
             self._folder = None
 
 
-_MOST, _MOST_UNFINISHED = 200, 16
+_MOST_FINISHED, _MOST_UNFINISHED = 200, 16
 
 State = Literal["translating", "done", "error"]
 Work = Coroutine[Any, Any, tuple[TranslatedDocument, str]]  # the document, and the suffix of its name
@@ -115,6 +117,12 @@ class Jobs:
     def unfinished(self) -> int:
         return self._awaited + sum(job.state == "translating" for job in self._jobs.values())
 
+    @property
+    def fetched(self) -> bool:
+        """Whether no client may still come for a document that is translated."""
+        now = time.monotonic()
+        return not any(job.state == "done" and job.until > now for job in self._jobs.values())
+
     @contextmanager
     def awaited(self) -> Iterator[None]:
         """Count a document whose client waits for it. Raises Refusal if there are too many."""
@@ -126,9 +134,10 @@ class Jobs:
             self._awaited -= 1
 
     def add(self, work: Work) -> FileJob:
-        """Start to translate a document. Raises Refusal if there are too many."""
+        """Start to translate a document. Raises Refusal if too many are being translated."""
         now = time.monotonic()
-        for job in [job for job in self._jobs.values() if job.until <= now]:
+        finished = [job for job in self._jobs.values() if job.state != "translating"]
+        for job in {*finished[:-_MOST_FINISHED], *(job for job in finished if job.until <= now)}:
             self.drop(job)
         try:
             self._check()
@@ -141,7 +150,7 @@ class Jobs:
         return job
 
     def _check(self) -> None:
-        if len(self._jobs) >= _MOST or self.unfinished >= _MOST_UNFINISHED:
+        if self.unfinished >= _MOST_UNFINISHED:
             raise Refusal(429, "too many documents are waiting: try again later", retry_after=10)
 
     def find(self, number: str, key: str) -> FileJob:
@@ -157,14 +166,14 @@ class Jobs:
             raise Refusal(400, job.error)
         if job.state != "done":
             raise Refusal(503, "Document is not ready", retry_after=1)
-        data, suffix = self._files.read(job.name)
-        self._files.drop(job.name)
+        found = self._files.read(job.name)
         self.drop(job)
-        return data, suffix
+        return found
 
     def drop(self, job: FileJob) -> None:
-        """Forget a document, and stop its translation."""
+        """Forget a document and its file, and stop its translation."""
         del self._jobs[job.number]
+        self._files.drop(job.name)
         if job.task is not None:
             job.task.cancel()
 
