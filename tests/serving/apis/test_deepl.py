@@ -269,6 +269,26 @@ def test_a_document_that_fails_says_why(server: Running, client: httpx.Client) -
     assert client.post(f"{path}/result", json=key).status_code == 400
 
 
+def test_a_document_that_fails_within_is_logged_and_counted(
+    server: Running, client: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failed() -> float | None:
+        return server.state.metrics.registry.get_sample_value("dragoman_failed_total")
+
+    before = failed()
+    server.standin.failing = RuntimeError("a secret")
+    handle = uploaded(client).json()
+    path, key = f"/v2/document/{handle['document_id']}", {"document_key": handle["document_key"]}
+    wait_for(lambda: client.post(path, json=key).json()["status"] == "error")
+
+    assert "secret" not in client.post(path, json=key).text
+    (record,) = [one for one in caplog.records if one.levelname == "ERROR"]
+    facts: Any = vars(record)["facts"]
+    assert facts["route"] == "/v2/document"
+    assert facts["error"].startswith("RuntimeError at ")
+    assert failed() == (before or 0) + 1
+
+
 def test_a_document_may_be_named_apart(client: httpx.Client) -> None:
     assert uploaded(client, "blob", b"# A dog\n", filename="a.md").status_code == 200
     assert uploaded(client, "blob", b"%PDF-1.7\n").status_code == 400

@@ -13,6 +13,7 @@ from dragoman.base.errors import DataError
 from dragoman.serving.http import jobs as module
 from dragoman.serving.http.errors import Refusal
 from dragoman.serving.http.jobs import FileJob, FileStore, Jobs
+from dragoman.serving.service.admission import Counting
 from dragoman.serving.service.ask import TranslatedDocument
 
 
@@ -109,7 +110,7 @@ def test_finished_documents_keep_no_others_out(files: FileStore, monkeypatch: py
     monkeypatch.setattr(module, "_MOST_UNFINISHED", 1)
 
     async def story() -> None:
-        jobs = Jobs(files)
+        jobs = Jobs(files, Counting())
         first, *_, last = [await _done(jobs, data) for data in (b"a", None, b"b", None, b"c")]
         assert jobs.fetch(last) == (b"c", ".txt")
         with pytest.raises(Refusal):

@@ -57,7 +57,7 @@ class ServerState:
     _held: Counter[int] = field(default_factory=Counter)  # calls and documents, by the `id` of their service
 
     def __post_init__(self) -> None:
-        self.jobs = Jobs(self.files)
+        self.jobs = Jobs(self.files, self.metrics)
         self.how = Inspector(self.service.models)
         self.metrics.shows_ready(lambda: self.ready)
 
@@ -238,10 +238,7 @@ async def serve(endpoint: Endpoint, state: ServerState, request: Request) -> Res
     except ClientDisconnect:
         return refused(Refusal(499, "the client disconnected"), endpoint.family)
     except Exception as error:  # the client gets an answer to any error, without details
-        refusal = refusal_of(error, endpoint.family)
-        if refusal.status == 500:
-            log(logging.ERROR, "failure", route=endpoint.path, error=place_of(error))
-        return refused(refusal, endpoint.family)
+        return refused(refusal_of(error, endpoint.path), endpoint.family)
 
 
 async def _answer(

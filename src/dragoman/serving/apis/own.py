@@ -107,7 +107,7 @@ async def _events(call: Call, texts: Sequence[str], ask: Ask, *, scores: bool) -
                 yield _event("segment", {"index": index, **_result(answer, ask, scores=scores)})
         yield _event("done", _footer(answers, began))
     except Exception as error:
-        refusal = refusal_of(error, "native")
+        refusal = refusal_of(error, "/v1/translate")
         yield _event("error", {"status": refusal.status, "detail": refusal.text})
     finally:
         for task in waiting:

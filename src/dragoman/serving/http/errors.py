@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from typing import Any, Literal
 
 from starlette.responses import JSONResponse, Response
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
+from dragoman.serving.http.logs import log, place_of
 from dragoman.serving.service.limits import Late, NoPyTorch, NotReady, Overloaded, TooLong, UnknownLanguage
 
 Family = Literal["libretranslate", "deepl", "native"]
@@ -45,8 +47,9 @@ class Refusal(Exception):
         self.status, self.text, self.field, self.retry_after = status, text, field, retry_after
 
 
-def refusal_of(error: Exception, family: Family) -> Refusal:
-    """Translate an error of the service for a client. Unexpected errors are not explained."""
+def refusal_of(error: Exception, path: str) -> Refusal:
+    """Translate an error of the service for a client of a path. Unexpected ones are logged, not explained."""
+    family = family_of(path)
     match error:
         case Refusal():
             return error
@@ -66,6 +69,7 @@ def refusal_of(error: Exception, family: Family) -> Refusal:
             return Refusal(503, str(error), retry_after=1)
         case ConfigError() | DataError():
             return Refusal(400, _with_hint(error))
+    log(logging.ERROR, "failure", route=path, error=place_of(error))
     return Refusal(500, "Cannot translate text: internal error")
 
 

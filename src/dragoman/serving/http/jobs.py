@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dragoman.serving.http.errors import Refusal, refusal_of
+from dragoman.serving.service.admission import Counting
 from dragoman.serving.service.ask import TranslatedDocument
 
 _SECONDS = 30 * 60.0  # that a file is kept, and a document known after its upload
@@ -108,8 +109,8 @@ class FileJob:
 class Jobs:
     """The documents that were uploaded."""
 
-    def __init__(self, files: FileStore) -> None:
-        self._files = files
+    def __init__(self, files: FileStore, counting: Counting) -> None:
+        self._files, self._counting = files, counting
         self._jobs: dict[str, FileJob] = {}
         self._awaited = 0
 
@@ -190,4 +191,6 @@ class Jobs:
             job.name, job.characters = self._files.put(document.data, suffix), document.characters
             job.state = "done"
         except Exception as error:
-            job.state, job.error = "error", refusal_of(error, "deepl").text
+            refusal = refusal_of(error, "/v2/document")
+            job.state, job.error = "error", refusal.text
+            self._counting.count("failed", int(refusal.status == 500))
