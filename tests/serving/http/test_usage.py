@@ -153,6 +153,24 @@ def test_what_failed_is_not_counted(keys: Keys) -> None:
         assert told(client, "K1") == (0, 25)
 
 
+def test_a_stream_is_within_the_quota_or_refused(keys: Keys) -> None:
+    own: dict[str, Any] = {"source": "en", "target": "de", "stream": True}
+    with running(keys=keys) as server, server.client(headers={"Authorization": "Bearer K1"}) as client:
+
+        def sent(*texts: str) -> httpx.Response:
+            return client.post("/v1/translate", json={**own, "texts": texts})
+
+        server.standin.failing = DataError("broken")
+        assert "event: error" in sent("x" * 10, "x" * 10).text
+        assert told(client, "K1") == (0, 25)
+        server.standin.failing = None
+        assert "event: done" in sent("x" * 5, "x" * 5).text
+        assert told(client, "K1") == (10, 25)
+        refused = sent("x" * 10, "x" * 6)
+        assert (refused.status_code, "Quota exceeded" in refused.json()["detail"]) == (429, True)
+        assert told(client, "K1") == (10, 25)
+
+
 def test_more_than_a_whole_quota_is_too_much_at_any_time(keys: Keys) -> None:
     with running(keys=keys) as server, server.client() as client:
         asked = {**BODY, "api_key": "K1"}

@@ -131,16 +131,16 @@ class Call:
             return await self.service.translate(texts, ask, client=self.client, deadline=self.deadline)
 
     @contextmanager
-    def using(self, characters: int = 0) -> Iterator[Callable[[int], None]]:
+    def using(self, characters: int = 0, *, taken: int = 0) -> Iterator[Callable[[int], None]]:
         """Count characters as used by the client, unless the block fails. Raises Refusal beyond its quota.
 
-        Yields a function that counts more.
+        Yields a function that counts more. `taken` were counted before by `use`.
         """
-        used = 0
+        used = taken
 
         def use(more: int) -> None:
             nonlocal used
-            self._use(more)
+            self.use(more)
             used += more
 
         use(characters)
@@ -150,7 +150,8 @@ class Call:
             self.state.usage.add(self.client, -used)
             raise
 
-    def _use(self, characters: int) -> None:
+    def use(self, characters: int) -> None:
+        """Count characters as used by the client. Raises Refusal beyond its quota."""
         for span, most in self.quota.items():
             if characters > most:  # later is no better
                 raise Refusal(

@@ -49,7 +49,8 @@ async def translate(call: Call) -> Plain | Response:
     if ask.prefix and len(texts) != 1:
         raise Refusal(400, "options.prefix is for one text", field="options.prefix")
     if call["stream"]:
-        call.service.check(texts, ask)  # while there is a status
+        call.service.check(texts, ask)  # this and the quota while there is a status
+        call.use(sum(map(len, texts)))
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(
             _events(call, texts, ask, scores=scores), headers=headers, media_type="text/event-stream"
@@ -89,8 +90,10 @@ async def _events(call: Call, texts: Sequence[str], ask: Ask, *, scores: bool) -
     began = time.monotonic()
 
     async def translated(index: int) -> tuple[int, Answer]:
-        with call.state.holding(call.service):  # the call has been answered
-            (answer,) = await call.translate(texts[index : index + 1], ask)
+        one = texts[index : index + 1]
+        # The call has been answered.
+        with call.state.holding(call.service), call.using(taken=len(texts[index])):
+            (answer,) = await call.service.translate(one, ask, client=call.client, deadline=call.deadline)
         return index, answer
 
     tasks = [asyncio.ensure_future(translated(index)) for index in range(len(texts))]
