@@ -31,7 +31,7 @@ from dragoman.serving.service.models import ServedModel
 from dragoman.serving.service.service import Service
 from dragoman.translation.next_words import NextWord
 
-_PAIRS = [("en", "de"), ("en", "fr"), ("en", "pt"), ("de", "en")]
+_OTHERS = [("en", "pt"), ("de", "en")]
 
 
 class StandIn:
@@ -40,11 +40,12 @@ class StandIn:
     def __init__(self, limits: Limits | None = None, models: Sequence[ServedModel] = ()) -> None:
         """`models` are only shown and inspected."""
         self.limits = limits or Limits()
-        self.pairs = Pairs(Leg(f"{source}-{target}", (source,), (target,)) for source, target in _PAIRS)
         lists = {"targets": ("de", "fr"), "adapters": ("legal",), "terms": ("product",)}
         model = SimpleNamespace(name="en-de", digest="sha256:00", source="en", engine="native", **lists)
         model.addresses = lambda target: target.lower() == "fr"
         model.legs = [Leg("en-de", ("en",), ("de", "fr"))]
+        others = [Leg(f"{source}-{target}", (source,), (target,)) for source, target in _OTHERS]
+        self.pairs = Pairs([*model.legs, *others])
         model.translator = SimpleNamespace(engine=SimpleNamespace(config=TransformerConfig()), reads=())
         self.models: Sequence[Any] = models or (model,)
         self.memories = (("en", "de"),)

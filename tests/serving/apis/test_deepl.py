@@ -8,11 +8,13 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.serving.standin import Running, keys_file, running, wait_for
+from tests.serving.engines import Shift, served
+from tests.serving.standin import Running, StandIn, keys_file, running, wait_for
 
 from dragoman.base.errors import DataError
 from dragoman.serving.http.settings import Keys
 from dragoman.serving.service.limits import Late, Overloaded, TooLong
+from dragoman.serving.service.service import Service
 
 DE = {"target_lang": "DE"}
 
@@ -112,6 +114,22 @@ def test_context_and_formality(server: Running, client: httpx.Client) -> None:
     }
     assert found["FR"]
     assert not found["DE"]
+
+
+def test_the_last_model_of_the_route_addresses_the_reader() -> None:
+    models = [
+        served("a", Shift(), "en", "de", reads=("formality",)),
+        served("b", Shift(), "fr", "de"),
+        served("c", Shift(), "es", "en"),
+    ]
+    standin = StandIn(models=models)
+    standin.pairs = Service(models).pairs
+    with running(standin) as server, server.client() as client:
+        for source, status in (("EN", 200), ("ES", 200), ("FR", 400), ("", 400)):
+            body = {"text": ["a"], **DE, "source_lang": source, "formality": "more"}
+            assert client.post("/v2/translate", json=body).status_code == status
+        table = client.get("/v2/languages?type=target").json()
+        assert {one["language"]: one["supports_formality"] for one in table}["DE"] is False
 
 
 def test_options_without_effect_are_taken(client: httpx.Client) -> None:

@@ -71,7 +71,7 @@ async def languages(call: Call) -> Plain:
     for one in pairs.targets:
         code = one.replace("_", "-").upper()
         targets |= _REGIONS.get(code, {code: language_name(one)})
-    formal = {code: any(one.addresses(code) for one in call.service.models) for code in targets}
+    formal = {code: _addresses(call, code) for code in targets}
     return [
         {"language": code, "name": name, "supports_formality": formal[code]} for code, name in targets.items()
     ]
@@ -131,15 +131,22 @@ def _job(call: Call) -> FileJob:
 
 def _ask(call: Call) -> Ask:
     target, wanted = call["target_lang"], call["formality"]
-    # Without formality, "more" and "less" are refused. "prefer_more" and "prefer_less" are ignored.
-    if wanted in ("more", "less") and not any(one.addresses(target) for one in call.service.models):
-        raise Refusal(400, "'formality' is not supported for given 'target_lang'.", field="formality")
-    return Ask(
+    ask = Ask(
         source=call["source_lang"],
         target=target,
         terms=call["glossary_id"] or None,
         formality=_FORMALITY.get(wanted.removeprefix("prefer_")),
     )
+    # Without formality, "more" and "less" are refused. "prefer_more" and "prefer_less" are ignored.
+    if wanted in ("more", "less") and not _addresses(call, target, None if ask.detects else ask.source):
+        raise Refusal(400, "'formality' is not supported for given 'target_lang'.", field="formality")
+    return ask
+
+
+def _addresses(call: Call, target: str, source: str | None = None) -> bool:
+    """Whether all models that may write the translation have learnt to address its reader."""
+    able = {one.name for one in call.service.models if one.addresses(target)}
+    return bool(able) and call.service.pairs.writers(target, source) <= able
 
 
 def _code(language: str) -> str:

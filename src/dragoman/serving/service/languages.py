@@ -79,6 +79,11 @@ class Pairs:
         found = tuple(one for one in own.sources if one == target or target in own._ways[one])
         return found or own.sources
 
+    def writers(self, target: str, source: str | None = None) -> set[str]:
+        """The models that translate to a target at last: from a source, or from any."""
+        sources = self.sources_of(target) if source is None else (source,)
+        return {name for one in sources for name in self.find(one, target).models[-1:]}
+
     def find(self, source: str, target: str, *, model: str | None = None) -> Route:
         """Return the route of a pair: the shortest, through one `model` alone if that is given.
 
