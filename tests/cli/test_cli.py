@@ -296,13 +296,14 @@ def test_n_best(dragoman_, model):
 
 
 def test_jsonl(dragoman_, model):
-    ended = dragoman_("translate", model, "--n-best", "2", "--jsonl", stdin="Größe 你好.\r\n\n".encode())
+    ended = dragoman_("translate", model, "--n-best", "2", "--jsonl", stdin="Größe 你好.\r\n\n42\n".encode())
 
-    first, second = (json.loads(line) for line in ended.out.splitlines())
+    first, second, third = (json.loads(line) for line in ended.out.splitlines())
     assert (first["line"], first["source"]) == (1, "Größe 你好.")
     assert len(first["alternatives"]) == 1
     assert len(first["token_logp"]) == len(first["tokens"]) + 1
     assert (second["text"], second["tokens"]) == ("", [])
+    assert (third["text"], third["score"], first["score"] < 0) == ("42", None, True)
 
 
 def test_jsonl_with_attention(dragoman_, model):

@@ -30,7 +30,7 @@ class Translation:
     text: str
     score: float  # log-probability, normalised for length; translations of one line can be compared
     tokens: tuple[str, ...]  # the text's pieces, as the tokenizer spells them
-    token_logp: tuple[float, ...]  # log-probability of each token, then of the end; each sentence has an end
+    token_logp: tuple[float, ...]  # log-probability of each token, then of the end of each sentence, if known
     truncated: bool  # the source was cut, or the length limit ended the translation
     alternatives: tuple[Translation, ...] = ()  # the next best, best first
     attention: tuple[tuple[float, ...], ...] = ()
@@ -67,6 +67,11 @@ class Translation:
             f'<div dir="auto" style="font-size: 1.2em">{shown}</div><small>score {self.score:.3f}</small>'
             + (f"<ul>{''.join(others)}</ul>" if others else "")
         )
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether its score counts: no model has scored a copied line, or one that is translated in parts."""
+        return bool(self.token_logp) or (self.match is not None and self.match.exact)
 
     @property
     def lacking(self) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,11 +16,12 @@ from tests.serving.standin import Running, StandIn, running, wait_for
 from tests.translation.bundles import several_bundle
 
 from dragoman import Translator
-from dragoman.serving.apis.own import _events
-from dragoman.serving.service.ask import Ask
+from dragoman.serving.apis.own import _events, _result
+from dragoman.serving.service.ask import Answer, Ask, Route
 from dragoman.serving.service.limits import Overloaded
 from dragoman.serving.service.models import ServedModel
 from dragoman.serving.service.service import Service
+from dragoman.translation.translation import Translation
 
 ONE = {"source": "en", "target": "de"}
 
@@ -171,6 +173,21 @@ def test_who_leaves_a_stream_frees_its_place() -> None:
         client.close()
         wait_for(lambda: server.standin.cancelled == 2)
         wait_for(lambda: server.state.in_flight == 0)
+
+
+def test_a_score_that_is_not_known_is_left_out() -> None:
+    scored = Translation("a b", "A B", -0.5, ("A", "B"), (-0.1, -0.2, -0.3), False)
+    parts = replace(scored, score=0.0, tokens=(), token_logp=())
+    ask = Ask(source="en", target="de", n_best=2, wants=frozenset(("tokens",)))
+    for found, known in ((scored, True), (parts, False)):
+        found = replace(found, alternatives=(found,))
+        route = Route(("en", "de"), ("m",))
+        answer = Answer(
+            text="A B", source="en", confidence=None, route=route, alternatives=("A C",), translation=found
+        )
+        result = _result(answer, ask, scores=True)
+        assert [name in result for name in ("score", "tokens")] == [known, known]
+        assert [one.get("score") for one in result["n_best"]] == [-0.5 if known else None] * 2
 
 
 def test_models(client: httpx.Client) -> None:

@@ -350,7 +350,7 @@ def json_line(number: int, translation: Translation, end: str) -> str:
 def _figures(translation: Translation) -> dict[str, Any]:
     figures: dict[str, Any] = {
         "text": translation.text,
-        "score": translation.score,
+        "score": translation.score if translation.is_scored else None,
         "tokens": list(translation.tokens),
         "token_logp": list(translation.token_logp),
         "truncated": translation.truncated,

@@ -140,10 +140,10 @@ def _result(answer: Answer, ask: Ask, *, scores: bool) -> dict[str, Any]:
     if found is None:
         return result
     if scores:
-        result["score"] = found.score
-        for shown, one in zip(result.get("n_best", ()), (found, *found.alternatives), strict=False):
-            shown["score"] = one.score
-    if "tokens" in ask.wants:
+        texts = zip((result, *result.get("n_best", ())), (found, found, *found.alternatives), strict=False)
+        for shown, one in texts:
+            shown |= {"score": one.score} if one.is_scored else {}
+    if "tokens" in ask.wants and found.token_logp:
         result["tokens"] = _tokens(found)
     if "alignment" in ask.wants and found.alignment is not None:
         result["alignment"] = [list(link) for link in found.alignment.words()]
