@@ -145,8 +145,9 @@ def _ask(call: Call) -> Ask:
 
 def _addresses(call: Call, target: str, source: str | None = None) -> bool:
     """Whether all models that may write the translation have learnt to address its reader."""
-    able = {one.name for one in call.service.models if one.addresses(target)}
-    return bool(able) and call.service.pairs.writers(target, source) <= able
+    pairs, able = call.service.pairs, {one.name for one in call.service.models if one.addresses(target)}
+    sources = pairs.sources_of(target) if source is None else (source,)
+    return bool(able) and all({*pairs.find(one, target).models[-1:]} <= able for one in sources)
 
 
 def _code(language: str) -> str:

@@ -121,8 +121,7 @@ class Jobs:
     @property
     def fetched(self) -> bool:
         """Whether no client may still come for a document that is translated."""
-        now = time.monotonic()
-        return not any(job.state == "done" and job.until > now for job in self._jobs.values())
+        return all(job.state != "done" or job.until <= time.monotonic() for job in self._jobs.values())
 
     @contextmanager
     def awaited(self) -> Iterator[None]:

@@ -72,10 +72,9 @@ class FileTranslator:
             route = self._router.find(ask.source or "", ask)
             return route, format.parse(data, Languages(route.source, route.target))
         target = self._router.find(ask.target, ask).target
-        # The target comes last: a file with both languages can be read as one in it.
-        sources = sorted(self._router.sources_for(ask), key=lambda one: same(one, target))
+        sources = sorted(self._router.sources_for(ask), key=lambda one: same(one, target))  # itself at last
         source, document = _parsed(data, format, sources, target)
-        guess = self._router.detect(words_of(document), ask).language
+        guess = self._router.detect(words_of(document.segments), ask).language
         source, document = _parsed(data, format, (guess, source), target)
         return self._router.find(source, ask), document
 
@@ -144,15 +143,14 @@ class FileTranslator:
 
 def _parsed(data: bytes, format: Format, sources: Iterable[str], target: str) -> tuple[str, Document]:
     """Read a file in the first of these languages that it can be in. Raises the error of the first."""
-    first: DataError | None = None
+    errors: dict[str, DataError] = {}
     for source in sources:
         try:
             return source, format.parse(data, Languages(source, target))
         except DataError as error:
-            if str(error) == str(first):
+            if errors.setdefault(str(error), error) is not error:
                 break  # it is not about the language
-            first = first or error
-    raise first or DataError("no languages")
+    raise next(iter(errors.values()))
 
 
 def _size(segment: Segment) -> int:

@@ -79,11 +79,6 @@ class Pairs:
         found = tuple(one for one in own.sources if one == target or target in own._ways[one])
         return found or own.sources
 
-    def writers(self, target: str, source: str | None = None) -> set[str]:
-        """The models that translate to a target at last: from a source, or from any."""
-        sources = self.sources_of(target) if source is None else (source,)
-        return {name for one in sources for name in self.find(one, target).models[-1:]}
-
     def find(self, source: str, target: str, *, model: str | None = None) -> Route:
         """Return the route of a pair: the shortest, through one `model` alone if that is given.
 
@@ -147,7 +142,10 @@ class Pairs:
 _SURE = 0.1  # the probability of a text in the target language: less is translated
 _CLEAR = 0.5  # the probability of a sentence in a source language: then the text is translated
 _PIECES, _PIECE = 64, 200  # how many pieces of a text are looked at alone, and their characters
-_CODINGS = {"Hans": "gb2312", "Hant": "big5"}  # each lacks most characters that only the other script has
+_CODINGS = {
+    "zh-Hans": "gb2312",
+    "zh-Hant": "big5",
+}  # each lacks most characters that only the other script has
 _QUOTED = re.compile(r'"[^"\n]{0,200}"|[„“][^„“”\n]{0,200}[“”]|«[^«»\n]{0,200}»|»[^«»\n]{0,200}«')
 _END = re.compile(r"(?<=[.!?])\s|[\r\n]|(?<=[。！？])")
 
@@ -169,14 +167,11 @@ def detect_language(text: str, among: Sequence[str], default: str, target: str |
     # Variants of one language cannot be told apart: the first stands for all.
     first: dict[str, str] = {}
     for one in (default, *among):
-        if one != target:
+        if target is None or (one != target and not _fits(text, target, one)):
             first.setdefault(general(one), one)
     guesses = [Guess(one, known[language]) for language, one in first.items() if language in known]
     guesses.sort(key=lambda guess: -guess.confidence)
-    variant = next((one for one in guesses if target and same(target, one.language)), None)
-    if variant and target and _fits(text, target, variant.language):
-        guesses.remove(variant)
-    elif variant or target is None:
+    if target is None or any(same(target, guess.language) for guess in guesses):
         return guesses or [Guess(default, 0.0)]
     best = max(found, key=lambda code: found[code])
     sure = same(best, target) and found[best] > max(_SURE, guesses[0].confidence * 10 if guesses else 0.0)
@@ -189,13 +184,9 @@ def detect_language(text: str, among: Sequence[str], default: str, target: str |
 
 def _fits(text: str, target: str, variant: str) -> bool:
     """Whether the script of the target is known to fit a text at least as well as that of a variant."""
-    lacking = [
-        len(text) - len(text.encode(coding, "ignore").decode(coding))
-        for one in (target, variant)
-        for script, coding in _CODINGS.items()
-        if script in canonical(one)
-    ]
-    return len(lacking) == 2 and lacking[0] <= lacking[1]
+    codings = [_CODINGS[one] for one in map(canonical, (target, variant)) if one in _CODINGS]
+    kept = [len(text.encode(one, "ignore").decode(one)) for one in codings]
+    return len(kept) == 2 and kept[0] >= kept[1]
 
 
 def _foreign(text: str, among: Sequence[str], target: str) -> Guess | None:

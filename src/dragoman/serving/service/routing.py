@@ -60,9 +60,9 @@ class WorkKey(NamedTuple):
     how: Decoding
     markup: str
     ignored: frozenset[str]
-    prefix: str  # of the first sentence of a text; empty for all others
-    context: str  # empty for a model that does not read it
-    text: str
+    prefix: str = ""  # of the first sentence of a text
+    context: str = ""  # for a model that reads it
+    text: str = ""
 
 
 class Marked(NamedTuple):
@@ -190,38 +190,40 @@ class Router:
         among = self.sources_for(ask)
         first = self._pairs.sources[0]
         default = first if first in among else among[0]
-        target = self._pairs.find(ask.target, ask.target).target
+        ends = Languages(default, self._pairs.find(ask.target, ask.target).target)
         if ask.markup != "text":
-            text = words_of(_document(text, ask.markup, ask.ignored_tags, Languages("", target)))
-        return detect_language(text, among, default, target)[0]
+            text = words_of(_document(text, ask.markup, ask.ignored_tags, ends, False).segments)
+        return detect_language(text, among, default, ends.target)[0]
 
     def check(self, ask: Ask) -> None:
-        """Raise ConfigError for a model, an adapter or a list of terms that is not loaded.
-
-        Raises what `find` raises, if the source is named, else UnknownLanguage for an unknown target.
-        """
-        if ask.model is not None and ask.model not in self._models:
-            raise ConfigError(f"no model {ask.model!r}", hint=f"there are {', '.join(self._models)}")
+        """Raise what `find` raises, as far as that is known before the language is detected."""
         if ask.detects:
             self.sources_for(ask)
             own = [one for one in self._models.values() if ask.model in (None, one.name)]
-            _check_names(ask, own, [name for one in own for name in one.terms])
+            self._check_names(ask, own, [name for one in own for name in one.terms])
         else:
             self.find(ask.source or "", ask)
 
     def find(self, source: str, ask: Ask) -> Route:
-        """The route of a pair, by the requested model.
-
-        Raises UnknownLanguage for a pair that is not served, and ConfigError for an adapter or a list of
-        terms that it does not have. A language to itself needs none.
-        """
+        """The route of a pair, by the requested model. Raises UnknownLanguage and ConfigError."""
         route = self._pairs.find(source, ask.target, model=ask.model)
         own = [self._models[name] for name in route.models]
         steps = zip(own, pairwise(route.languages), strict=True)
         lists = [name for one, pair in steps for name in one.terms if ask.terms and one.terms_of(name, pair)]
-        if own:
-            _check_names(ask, own, lists)
+        if own:  # a text that stays as it is needs no names
+            self._check_names(ask, own, lists)
         return route
+
+    def _check_names(self, ask: Ask, models: Sequence[ServedModel], lists: Sequence[str]) -> None:
+        """Raise ConfigError for a name that is not loaded, of a model, of their adapters or of the lists."""
+        for what, name, loaded in (
+            ("model", ask.model, [*self._models]),
+            ("adapter", ask.adapter, [name for one in models for name in one.adapters]),
+            ("list of terms", ask.terms, lists),
+        ):
+            if name is not None and name not in loaded:
+                there = f"there are {', '.join(dict.fromkeys(loaded))}" if loaded else "this pair has none"
+                raise ConfigError(f"no {what} {name!r}", hint=there)
 
     def steps(self, route: Route, ask: Ask) -> Iterable[tuple[Translator, Decoding]]:
         """Yield the translator of each step of a route, with its options for text with codes."""
@@ -238,11 +240,8 @@ class Router:
         return replace(how, formality=ask.formality) if addresses else how
 
     def _plan(self, text: str, context: str, ask: Ask) -> _Plan:
-        source, confidence = ask.source or "", None
-        if ask.detects:
-            guess = self.detect(text, ask)
-            source, confidence = guess.language, guess.confidence
-        route = self.find(source, ask)
+        guess = self.detect(text, ask) if ask.detects else None
+        route = self.find(guess.language if guess else ask.source or "", ask)
         parts: Segmented | None = None
         if ask.markup == "text":
             known, ends = None, (route.source, route.target)
@@ -252,7 +251,7 @@ class Router:
             parts = segment_text(
                 text, *ends, how=ask.sentences, kept=kept, known=known, copying=not ask.prefix
             )
-        return _Plan(text, route, confidence, parts, context[-CONTEXT_CHARACTERS:])
+        return _Plan(text, route, guess.confidence if guess else None, parts, context[-CONTEXT_CHARACTERS:])
 
     def _memory(self, route: Route, ask: Ask) -> TranslationMemory | None:
         return self._memories.of((route.source, route.target)) if ask.memory else None
@@ -287,17 +286,6 @@ class Router:
         return values, all_cached
 
 
-def _check_names(ask: Ask, models: Sequence[ServedModel], lists: Sequence[str]) -> None:
-    """Raise ConfigError for an adapter that no model has, and for a list of terms that is not there."""
-    for what, name, loaded in (
-        ("adapter", ask.adapter, [name for one in models for name in one.adapters]),
-        ("list of terms", ask.terms, lists),
-    ):
-        if name is not None and name not in loaded:
-            there = f"there are {', '.join(dict.fromkeys(loaded))}" if loaded else "this pair has none"
-            raise ConfigError(f"no {what} {name!r}", hint=there)
-
-
 def decoding_of(ask: Ask, tags: tuple[str, str], limits: Limits, *, last: bool) -> Decoding:
     """The options for a model on the way, and its languages. Only the last has alternatives and details."""
     plain = last and ask.markup == "text"
@@ -330,9 +318,6 @@ def _key(model: ServedModel, ask: Ask, how: Decoding, changes: int | None) -> Wo
         how,
         ask.markup,
         ask.ignored_tags if ask.markup != "text" else frozenset(),
-        prefix="",
-        context="",
-        text="",
     )
 
 
@@ -407,7 +392,7 @@ def translate_markup(
     """
     languages = Languages(*map(canonical, translator.pair(decoding)))
     stand_ins = bool(translator.tokenizer.placeholders)
-    documents = [_document(text, markup, ignored, languages, stand_ins=stand_ins) for text in texts]
+    documents = [_document(text, markup, ignored, languages, stand_ins) for text in texts]
     segments = [segment for document in documents for segment in document.segments]
     around = [
         given_context(f"{given} {own.source if own else ''}")
@@ -424,12 +409,7 @@ def translate_markup(
 
 
 def _document(
-    text: str,
-    markup: Literal["html", "xml"],
-    ignored: frozenset[str],
-    languages: Languages,
-    *,
-    stand_ins: bool = False,
+    text: str, markup: Literal["html", "xml"], ignored: frozenset[str], languages: Languages, stand_ins: bool
 ) -> Document:
     names = frozenset(name.lower() for name in ignored)
     if markup == "xml":
