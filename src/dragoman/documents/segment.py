@@ -178,6 +178,6 @@ class Document(Protocol):
         ...
 
 
-def words_of(segments: Iterable[Segment]) -> str:
+def prose_of(segments: Iterable[Segment]) -> str:
     """The text of segments by which its language is detected: without tags and placeholders."""
     return "\n".join(" ".join(one for one in each.source if isinstance(one, str)) for each in segments)

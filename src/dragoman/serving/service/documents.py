@@ -17,7 +17,7 @@ from dragoman.base.errors import DataError
 from dragoman.base.languages import same
 from dragoman.documents.context.around import contexts_of
 from dragoman.documents.formats import Format, Languages
-from dragoman.documents.segment import Document, Replacing, Result, Segment, text_of, words_of
+from dragoman.documents.segment import Document, Replacing, Result, Segment, prose_of, text_of
 from dragoman.documents.translate import translate_segments
 from dragoman.serving.service.admission import QueuePlace
 from dragoman.serving.service.ask import Ask, Route, TranslatedDocument
@@ -74,7 +74,7 @@ class FileTranslator:
         target = self._router.find(ask.target, ask).target
         sources = sorted(self._router.sources_for(ask), key=lambda one: same(one, target))  # itself at last
         source, document = _parsed(data, format, sources, target)
-        guess = self._router.detect(words_of(document.segments), ask).language
+        guess = self._router.detect(prose_of(document.segments), ask).language
         source, document = _parsed(data, format, (guess, source), target)
         return self._router.find(source, ask), document
 

@@ -17,7 +17,7 @@ from dragoman.documents.edits import Decoded
 from dragoman.documents.formats import Languages
 from dragoman.documents.markup.html.fragment import XmlFragment
 from dragoman.documents.markup.html.html import Html
-from dragoman.documents.segment import words_of
+from dragoman.documents.segment import prose_of
 from dragoman.documents.translate import translate_segments
 from dragoman.serving.service.admission import Counting, QueuePlace
 from dragoman.serving.service.ask import Answer, Ask, Guess, Route
@@ -192,7 +192,7 @@ class Router:
         default = first if first in among else among[0]
         ends = Languages(default, self._pairs.find(ask.target, ask.target).target)
         if ask.markup != "text":
-            text = words_of(_document(text, ask.markup, ask.ignored_tags, ends, False).segments)
+            text = prose_of(_document(text, ask.markup, ask.ignored_tags, ends, False).segments)
         return detect_language(text, among, default, ends.target)[0]
 
     def check(self, ask: Ask) -> None:
