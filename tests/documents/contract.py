@@ -301,7 +301,7 @@ CASES = [
         (
             f'<?xml version="1.0"?>\n<xliff xmlns="{V12}" version="1.2">\n<file source-language="en"'
             ' target-language="de"><body>\n'
-            '<trans-unit id="1">\n<source>The <g id="1">old</g> boat<x id="2"/></source>\n<note>n</note>\n'
+            '<trans-unit id="1">\n<source>The <g id="1">old</g> boat <x id="2"/></source>\n<note>n</note>\n'
             "</trans-unit>\n"
             '<trans-unit id="2">\n<source>5 nets &amp; ropes</source>\n'
             '<target state="final">5 Netze</target>\n'
@@ -368,7 +368,7 @@ CASES = [
         "xliff",
         (
             f'<xliff xmlns="{V20}" version="2.1" srcLang="en" trgLang="de">\n<file id="f">\n'
-            '<unit id="1">\n<segment>\n<source>The <pc id="1">old</pc> boat<ph id="2"/></source>\n'
+            '<unit id="1">\n<segment>\n<source>The <pc id="1">old</pc> boat <ph id="2"/></source>\n'
             "</segment>\n"
             '</unit>\n<unit id="2">\n<segment state="final">\n<source>5 nets &amp; ropes</source>\n'
             '<target>5 Netze</target>\n</segment>\n</unit>\n<unit id="3"><segment><source> </source>'
@@ -405,7 +405,7 @@ CASES = [
         "tmx",
         (
             b'<?xml version="1.0"?>\n<tmx version="1.4">\n<header srclang="en"/>\n<body>\n'
-            b'<tu>\n<tuv xml:lang="en"><seg>The <hi>old</hi> boat<ph>{0}</ph></seg>'
+            b'<tu>\n<tuv xml:lang="en"><seg>The <hi>old</hi> boat <ph>{0}</ph></seg>'
             b'</tuv>\n</tu>\n<tu><note>n</note>\n<tuv xml:lang="en"><seg>5 nets &amp; ropes</seg></tuv>\n'
             b'<tuv xml:lang="de-DE"><seg>5 Netze</seg></tuv>\n</tu>\n'
             b'<tu><tuv xml:lang="en"><seg> </seg></tuv></tu>\n</body>\n</tmx>\n'

@@ -76,11 +76,10 @@ def test_ties_in_a_large_vocabulary() -> None:
     spelt = SimpleNamespace(
         config=pair.tokenizer.config,
         normalise=lambda lines, side: lines,
-        encode_source=lambda lines: [[5, 6] for _ in lines],
         placeholders=(),
         source_pieces=lambda ids: ["a"] * len(ids),
         target_pieces=lambda ids: [str(i) for i in ids],
-        source_spans=lambda line: [(0, 1)] * 2,
+        vocabularies=[SimpleNamespace(encode=lambda lines: [[5, 6]], surfaces=lambda line: [line, ""])],
         target_spans=lambda ids: [(0, 1)] * len(ids),
         decode=lambda ids: "x" * len(ids),
     )
