@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import types
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from dragoman.base import machine
 from dragoman.base.errors import ConfigError
 from dragoman.cli import doctor
-from dragoman.cli.doctor import Finding, examine, to_table, to_text
+from dragoman.cli.doctor import Finding, examine, to_text
 from dragoman.training import rates
 from dragoman.training.step import precision
 
@@ -45,7 +46,7 @@ def test_this_machine_passes() -> None:
 
 
 def test_findings_are_json() -> None:
-    table = json.loads(json.dumps(to_table(examine(measure=False))))
+    table = json.loads(json.dumps([asdict(finding) for finding in examine(measure=False)]))
     assert table[0]["name"] == "Python"
     assert set(table[0]) == {"name", "value", "status", "advice", "data"}
 

@@ -42,7 +42,7 @@ def doctor(as_json: Json = False) -> None:
       dragoman doctor --json
     """
     findings = examine()
-    print(to_json(to_table(findings)) if as_json else to_text(findings))
+    print(to_json([asdict(finding) for finding in findings]) if as_json else to_text(findings))
     if any(finding.status == "problem" for finding in findings):
         raise typer.Exit(1)
 
@@ -85,11 +85,6 @@ def examine(*, measure: bool = True, folders: Sequence[Path] | None = None) -> l
 def default_folders() -> tuple[Path, ...]:
     """Folders that training and translating write to."""
     return Path.cwd(), Path(tempfile.gettempdir()), machine.cache_folder()
-
-
-def to_table(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Plain values, for JSON."""
-    return [asdict(finding) for finding in findings]
 
 
 def to_text(findings: Sequence[Finding]) -> str:
