@@ -109,7 +109,7 @@ def test_the_best_of_all_alignments_is_found_with_its_probability(seed: int, siz
         step = (one.start, one.target_start, one.end, one.target_end)
         with_it = np.logaddexp.reduce([module._HEAT * value for value, path in every if step in path])
         assert one.score == pytest.approx(score(step))
-        assert one.chance == pytest.approx(math.exp(with_it - total))
+        assert one.confidence == pytest.approx(math.exp(with_it - total))
 
 
 def test_the_words_of_a_group_are_a_mixture_of_their_translations() -> None:

@@ -63,13 +63,8 @@ class Bead:
     target_start: int
     target_end: int
     score: float = 0.0
-    chance: float = 0.0  # its probability among all alignments
+    confidence: float = 0.0  # its probability among all alignments
     moved: bool = False  # it stands elsewhere in the target
-
-    @property
-    def confidence(self) -> float:
-        """How sure it is that its sides are translations, from 0 to 1."""
-        return self.chance
 
     @property
     def spans(self) -> tuple[tuple[int, int], tuple[int, int]]:
