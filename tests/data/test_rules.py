@@ -153,7 +153,7 @@ def test_the_defaults_as_toml_are_the_defaults(tmp_path: Path) -> None:
 
 
 def test_a_library_that_is_missing_is_an_error_only_by_name(monkeypatch) -> None:
-    monkeypatch.setattr(module, "has_ftfy", lambda: False)
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
     assert "mojibake" in missing_libraries({"repairs": {"mojibake": False}})
     assert "mojibake" not in [one.name for one in Rules.of({}).without(["mojibake"]).repairs]
     with pytest.raises(ConfigError, match="mojibake = true needs ftfy"):

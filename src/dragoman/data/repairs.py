@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from html import unescape
-from importlib.util import find_spec
 from typing import Any
 
 from dragoman.base.errors import ConfigError
@@ -58,11 +57,6 @@ def _ftfy() -> Callable[[str], str]:
     # A lossy sequence has lost a byte: what it was can only be guessed.
     config: Any = ftfy.TextFixerConfig(unescape_html=False, replace_lossy_sequences=False)
     return lambda text: str(ftfy.fix_encoding(text, config))
-
-
-def has_ftfy() -> bool:
-    """Whether the repair of mojibake can be done."""
-    return find_spec("ftfy") is not None
 
 
 def _entities(text: str) -> str:

@@ -29,7 +29,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.languages import base, same
 from dragoman.base.options import show
 from dragoman.data.near import normalised
-from dragoman.data.repairs import REPAIRS, Repair, has_ftfy
+from dragoman.data.repairs import REPAIRS, Repair
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.faults import Side, unmatched
 from dragoman.text.checks.loops import loops
@@ -292,8 +292,7 @@ class Rules:
 
 def missing_libraries(table: Mapping[str, Any]) -> list[str]:
     """The names of what needs a missing library. Raises ConfigError if a table switches one on."""
-    missing = [] if has_ftfy() else ["mojibake"]
-    missing += [] if find_spec("py3langid") else ["language"]
+    missing = [name for name, library in _NEEDS.items() if find_spec(library) is None]
     for part in _sections(table):
         for name in missing:
             values = part.get("filters", {}) | part.get("repairs", {})
