@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 
-from dragoman.base.errors import DragomanError
 from dragoman.text.blank import is_blank
 from dragoman.text.corpora.corpus import Corpus, chained
 from dragoman.text.corpora.lines import Line
@@ -128,14 +127,9 @@ class _Held:
         Two texts of m < n characters have a ratio of at most 2 m / (m + n), so m is at least n a / (2 - a).
         """
         import numpy as np
+        from rapidfuzz.fuzz import ratio
+        from rapidfuzz.process import cdist
 
-        try:
-            from rapidfuzz.fuzz import ratio
-            from rapidfuzz.process import cdist
-        except ImportError as error:
-            raise DragomanError(
-                "holding out text needs rapidfuzz", hint="pip install rapidfuzz, or pass --valid"
-            ) from error
         normals = [(normal(text), place) for place, text in enumerate(texts)]
         ordered = sorted((pair for pair in normals if pair[0]), key=lambda pair: len(pair[0]))
         share = self._alike / (2 - self._alike)
