@@ -40,6 +40,8 @@ from dragoman.translation.folder.quantised import dequantised
 from dragoman.translation.folder.vocabulary import tokenizer_of_folder
 from dragoman.translation.search.options import AttentionOf, Beam
 
+_SHARED = ("source_language", "target_language", "directions", "generation", "alignment", "guidance")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Bundle:
@@ -63,28 +65,13 @@ class Bundle:
     def of(cls, model: AnySeq2Seq, tokenizer: Tokenizer, config: FolderConfig) -> Bundle:
         """The bundle of a model with the languages and the search of this configuration."""
         return cls(
-            model=model.eval(),
-            tokenizer=tokenizer,
-            source_language=config.source_language,
-            target_language=config.target_language,
-            directions=config.directions,
-            generation=config.generation,
-            alignment=config.alignment,
-            guidance=config.guidance,
+            model=model.eval(), tokenizer=tokenizer, **{name: getattr(config, name) for name in _SHARED}
         )
 
     @property
     def config(self) -> FolderConfig:
         """The contents of config.json and generation.json."""
-        return FolderConfig(
-            model=self.model.config,
-            source_language=self.source_language,
-            target_language=self.target_language,
-            directions=self.directions,
-            generation=self.generation,
-            alignment=self.alignment,
-            guidance=self.guidance,
-        )
+        return FolderConfig(model=self.model.config, **{name: getattr(self, name) for name in _SHARED})
 
 
 def save(bundle: Bundle, folder: Path) -> None:
