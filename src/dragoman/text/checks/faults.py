@@ -106,22 +106,11 @@ def _copied(source: str, target: str) -> str:
     ours, theirs = source.split(), target.split()
     if [_bare(word) for word in ours] == [_bare(word) for word in theirs]:
         return target.strip() if _in_lower_case(theirs) >= _LOWER else ""
-    best = _longest_common_run(ours, theirs)
+    from difflib import SequenceMatcher  # slow to import
+
+    start, _, length = SequenceMatcher(None, theirs, ours, autojunk=False).find_longest_match()
+    best = theirs[start : start + length]
     return " ".join(best) if len(best) >= _COPIED and _in_lower_case(best) >= _LOWER else ""
-
-
-def _longest_common_run(ours: list[str], theirs: list[str]) -> list[str]:
-    """The first of the longest runs of words of `theirs` that stand together in `ours` too."""
-    places: dict[str, list[int]] = {}
-    for place, word in enumerate(ours):
-        places.setdefault(word, []).append(place)
-    longest = end = 0
-    lengths: dict[int, int] = {}  # of the run that ends at a place of `ours` and at the last word of `theirs`
-    for number, word in enumerate(theirs, 1):
-        lengths = {place: lengths.get(place - 1, 0) + 1 for place in places.get(word, ())}
-        if (run := max(lengths.values(), default=0)) > longest:
-            longest, end = run, number
-    return theirs[end - longest : end]
 
 
 def _bare(word: str) -> str:
