@@ -292,8 +292,9 @@ def _directives(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 @cache
-def _word_of_program() -> re.Pattern[str]:
-    return re.compile("|".join(f"(?P<k{number}>{form})" for number, (_, form) in enumerate(_WORDS)))
+def _any(forms: tuple[tuple[Kind, str], ...]) -> re.Pattern[str]:
+    """All these forms. To compile them takes longer than to read a short text without any."""
+    return re.compile("|".join(f"(?P<k{number}>{form})" for number, (_, form) in enumerate(forms)))
 
 
 def _in_any_text(text: str) -> Iterator[Placeholder]:
@@ -302,7 +303,7 @@ def _in_any_text(text: str) -> Iterator[Placeholder]:
     words = _POSSIBLE_WORD.search(text) is not None
     place = 0
     for one in [*found, Placeholder(len(text), len(text), "name", "")]:
-        while words and (match := _word_of_program().search(text, place, one.start)):
+        while words and (match := _any(_WORDS).search(text, place, one.start)):
             kind, (start, end) = _WORDS[int(str(match.lastgroup)[1:])][0], match.span()
             if kind == "path":
                 end = _end_of_url(text, start, end)
@@ -313,21 +314,15 @@ def _in_any_text(text: str) -> Iterator[Placeholder]:
         place = one.end
 
 
-@cache
-def _any() -> re.Pattern[str]:
-    """All forms. To compile them takes longer than to read a short text without any."""
-    return re.compile("|".join(f"(?P<k{number}>{form})" for number, (_, form) in enumerate(_FORMS)))
-
-
 def _with_signs(text: str) -> list[Placeholder]:
     if not _POSSIBLE.search(text):
         return []
     found: list[Placeholder] = []
     numbered = _QT.search(text) is not None
-    place, icu, match = 0, _ICU.search(text), _any().search(text)
+    place, icu, match = 0, _ICU.search(text), _any(_FORMS).search(text)
     while True:
         if match is not None and match.start() < place:
-            match = _any().search(text, place)
+            match = _any(_FORMS).search(text, place)
         if icu is not None and icu.start() < place:
             icu = _ICU.search(text, place)
         if icu is not None and (match is None or icu.start() <= match.start()):
