@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
 from functools import lru_cache
 
 from dragoman.base.languages import base
@@ -51,11 +50,6 @@ def _stem(word: str, language: str) -> str:
 
 
 _kept = lru_cache(maxsize=100_000)(_stem)  # memory stays bounded
-
-
-def stems(words: Sequence[str], language: str) -> tuple[str, ...]:
-    """Return the stem of each word."""
-    return tuple(stem(word, language) for word in words)
 
 
 def _english(word: str) -> str:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from dragoman.base.errors import DataError
 from dragoman.text.guidance import Note
 from dragoman.text.lexicon.lexicon import IdPairs, learn
-from dragoman.text.lexicon.stems import stems
+from dragoman.text.lexicon.stems import stem
 from dragoman.text.tokenizers.words import PlacedWord, placed, split
 
 _LONGEST = 3  # words of a term between marks
@@ -122,7 +122,7 @@ def _terms(
             span = ours[first].start, ours[last].end, theirs[begin].start, theirs[end].end
             if _is_one(ours[first : last + 1], source) and _is_one(theirs[begin : end + 1], target):
                 form = target[span[2] : span[3]]
-                stemmed = " ".join(stems(form.split(), target_language))
+                stemmed = " ".join(stem(word, target_language) for word in form.split())
                 yield span, f"{source[span[0] : span[1]].lower()}\n{stemmed}", form
 
 
