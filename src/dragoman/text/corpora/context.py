@@ -19,9 +19,8 @@ def with_context(lines: Iterable[Line]) -> Iterator[tuple[Line, Context]]:
     """
     before: deque[Line] = deque(maxlen=SENTENCES)
     for line in lines:
-        if is_blank(line.source) and is_blank(line.target):
-            before.clear()
-        if before and before[-1].document != line.document:
+        blank = is_blank(line.source) and is_blank(line.target)
+        if blank or (before and before[-1].document != line.document):
             before.clear()
         yield line, context_of(line.context, before)
         if not is_blank(line.source):
