@@ -105,13 +105,12 @@ def test_a_leader_that_works_alone_may_take_its_time() -> None:
     run = Machines()
     for watchdog in run.ranks:
         watchdog.training()
-    run.ranks[0].work_alone(True)
-    for rank in (1, 2):
-        run.ranks[rank].arrive()
+    with run.ranks[0].alone():
+        for rank in (1, 2):
+            run.ranks[rank].arrive()
 
-    run.pass_time(1000, 0, 1, 2)
+        run.pass_time(1000, 0, 1, 2)
 
-    run.ranks[0].work_alone(False)
     with pytest.raises(Ended, match="process 0 on a has kept"):
         run.pass_time(2, 0, 1, 2)
 

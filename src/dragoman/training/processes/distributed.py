@@ -150,7 +150,7 @@ class World:
             return work()
         if self.leads:
             try:
-                with self._alone():
+                with contextlib.nullcontext() if self.watchdog is None else self.watchdog.alone():
                     result = work()
             except Exception:
                 with contextlib.suppress(TrainingError):  # the first error is the one to report
@@ -192,17 +192,6 @@ class World:
             if self.watchdog is not None and (lost := self.watchdog.lost()):
                 raise self._apart(lost) from error
             raise
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        if self.watchdog is None:
-            yield
-            return
-        self.watchdog.work_alone(True)
-        try:
-            yield
-        finally:
-            self.watchdog.work_alone(False)
 
     @contextmanager
     def _reaching_others(self) -> Iterator[None]:

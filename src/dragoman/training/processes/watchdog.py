@@ -13,7 +13,8 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event, Thread
 from typing import Any, Protocol
@@ -110,9 +111,14 @@ class Watchdog:
         """It has ended."""
         self._waiting = None
 
-    def work_alone(self, busy: bool) -> None:
-        """Whether this process works while the others wait."""
-        self._busy = busy
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """In the block this process works while the others wait."""
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._busy = False
 
     def close(self, reason: str = "") -> None:
         """This process leaves the run: `reason` is its own error, or empty."""
