@@ -35,7 +35,7 @@ def exchange(world: World) -> dict[str, Any]:
         "rank": world.rank,
         "leads": world.leads,
         "sum": world.sum(torch.tensor([1, 10 * world.rank])).tolist(),
-        "greatest": int(world.greatest(torch.tensor(2 + world.rank))),
+        "greatest": world.greatest(2 + world.rank)[0],
         "shared": world.share({"from": world.rank, "text": "é\udc80", "nan": float("nan")}),
         "gathered": world.gather("x" * world.rank),
         "led": world.lead(lambda: world.rank),

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from dragoman.base.errors import ConfigError, DataError, Elsewhere, Interrupted, TrainingError
@@ -278,8 +277,7 @@ class Trainer:
     def _stop_if_asked(self) -> None:
         signal = self.stop()
         if self.world.size > 1:
-            states = torch.tensor([signal, self.saver.state], device=self.world.device)
-            signal, state = self.world.greatest(states).tolist()
+            signal, state = self.world.greatest(signal, self.saver.state)
             self.saver.complete(state)
         if signal:
             self.saver.save(self.progress)
@@ -382,8 +380,7 @@ class Trainer:
             signature=signature,
             search=search,
             directions=final.directions,
-            peak_memory=int(self.world.greatest(torch.tensor(peak_memory() or 0, device=self.world.device)))
-            or None,
+            peak_memory=self.world.greatest(peak_memory() or 0)[0] or None,
         )
         if self.world.leads:
             self.observer.on_finish(finished)

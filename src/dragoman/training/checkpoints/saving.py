@@ -10,7 +10,6 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 
 from dragoman.base.errors import DragomanError, Elsewhere, ModelError, TrainingError
@@ -102,7 +101,7 @@ class Saver:
     def check_finite(self, step: int) -> None:
         """Raise TrainingError if a weight of any process is not finite."""
         names = not_finite(self.learner.own_weights())
-        if not self._greatest(len(names)):
+        if self.learner.world.greatest(len(names)) == [0]:
             return
         names = sorted({name for some in self.learner.world.gather(names) for name in some})
         if not self.learner.world.leads:
@@ -133,12 +132,7 @@ class Saver:
         """Wait until the checkpoint that is being written is complete. Raises TrainingError."""
         if self._writing is not None:
             self._writing.join()
-            self.complete(self._greatest(self.state))
-
-    def _greatest(self, number: int) -> int:
-        """The maximum over all processes."""
-        world = self.learner.world
-        return int(world.greatest(torch.tensor(number, device=world.device)))
+            self.complete(*self.learner.world.greatest(self.state))
 
     def complete(self, greatest: int) -> None:
         """Put the checkpoint in the place of the last one, if `greatest`, of the states of all, is 0.

@@ -68,9 +68,14 @@ class World:
         """`values` summed over all processes, in place."""
         return self._reduced(values, "SUM")
 
-    def greatest(self, values: Tensor) -> Tensor:
-        """The maximum of `values` over all processes, in place."""
-        return self._reduced(values, "MAX")
+    def greatest(self, *numbers: int) -> list[int]:
+        """The maximum of each of the numbers over all processes."""
+        if self.size == 1:
+            return [*numbers]
+        import torch
+
+        found: list[int] = self._reduced(torch.tensor(numbers, device=self.device), "MAX").tolist()
+        return found
 
     def _reduced(self, values: Tensor, operation: Literal["SUM", "MAX"]) -> Tensor:
         if self.size > 1:
@@ -115,9 +120,9 @@ class World:
         import torch.distributed as dist
 
         bytes_ = self._packed(value) if self.leads else torch.empty(0, dtype=torch.uint8, device=self.device)
-        length = self.greatest(torch.tensor(len(bytes_), device=self.device))
+        [length] = self.greatest(len(bytes_))
         if not self.leads:
-            bytes_ = bytes_.new_empty(int(length))
+            bytes_ = bytes_.new_empty(length)
         with self._reaching_others():
             dist.broadcast(bytes_, src=0)
         result: T = _unpacked(bytes_)

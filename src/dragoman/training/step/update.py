@@ -268,7 +268,7 @@ class Learner:
         """Which of them is not finite, the same in every process."""
         fault = 2 if not math.isfinite(loss) else 1 if not math.isfinite(norm) else 0
         names: tuple[Literal["", "gradient", "loss"], ...] = ("", "gradient", "loss")
-        return names[int(self.world.greatest(torch.tensor(fault, device=self.world.device)))]
+        return names[self.world.greatest(fault)[0]]
 
     def _blamed(self, batches: list[Batch], tokens: int, step: int, seed: int) -> list[int]:
         """The batches whose own gradient is not finite. Computes the update again, batch by batch.
