@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypedDict
+from typing import Any
 
 from dragoman.base.config import from_table, to_table
 from dragoman.text.corpora.languages import Direction
@@ -18,7 +18,6 @@ from dragoman.training.data.leakage import leakage
 from dragoman.training.data.mixture import Mixture, Stages, TrainingText, Weighted
 from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.distillation.distributions import lessons_of
-from dragoman.training.distillation.options import outputs_of
 from dragoman.training.processes.distributed import World
 from dragoman.training.runs.doubts import marks_of_subwords
 from dragoman.training.runs.folder import RunFolder
@@ -135,8 +134,8 @@ def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> P
         return learnt("train")
 
     def addressed(text: TokenisedCorpus, direction: Direction) -> TrainingText:
-        parts = _marked(marking, direction)
-        return Mixture([Weighted(text, len(text), **parts)]) if any(parts.values()) else text
+        marks, start = _marked(marking, direction)
+        return Mixture([Weighted(text, len(text), "", marks, start)]) if marks or start else text
 
     return Prepared(
         folder=folder,
@@ -187,16 +186,11 @@ def _stated(recipe: Recipe, base: Base | None, directions: Sequence[Direction]) 
     return source.pop() if len(source) == 1 else SEVERAL, target.pop() if len(target) == 1 else SEVERAL
 
 
-class _Marks(TypedDict):
-    marks: tuple[int, ...]
-    start: tuple[int, ...]
-
-
-def _marked(marking: Directions, direction: Direction) -> _Marks:
+def _marked(marking: Directions, direction: Direction) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The tokens before each source and each target of a direction, as translating has them."""
     address, start = marking.marks(*marking.chosen(*direction))
     before = marking.tokenizer.encode_source([address])[0] if address else []
-    return {"marks": tuple(before), "start": start}
+    return tuple(before), start
 
 
 def _directions(recipe: Recipe, one: CorpusConfig | None) -> list[Direction]:
@@ -205,41 +199,36 @@ def _directions(recipe: Recipe, one: CorpusConfig | None) -> list[Direction]:
     return directions_of(one) if one is not None and several else [_stated(recipe, None, ())]
 
 
-def _corpora(recipe: Recipe) -> dict[str, CorpusConfig]:
-    """The training texts by name, also those whose targets are teachers' translations."""
-    return {name: one for one in recipe.data.corpora for name in (one.name, outputs_of(one.name))}
-
-
 def _weighted(
     recipe: Recipe,
     weights: Mapping[str, float],
     learnt: Callable[[str], TokenisedCorpus],
     marking: Directions,
 ) -> Mixture:
-    corpora, marks = _corpora(recipe), marks_of(marking.tokenizer)
+    corpora, tags = recipe.data.corpora_by_name, marks_of(marking.tokenizer)
     texts = {name: learnt(f"train.{name}") for name in weights}
     factors = shares(recipe, {name: weights[name] * len(text) for name, text in texts.items()})
     parts = []
     for name, text in texts.items():
         one = corpora.get(name)
         rows = max(round(weights[name] * factors[name] * len(text)), 1)
-        tagged = one is not None and one.tagged and marks is not None
+        tag = (tags.synthetic,) if one is not None and one.tagged and tags is not None else ()
         for number, direction in enumerate(_directions(recipe, one) if marking.several else [None]):
-            own: _Marks = {"marks": (), "start": ()} if direction is None else _marked(marking, direction)
-            synthetic = tagged and not number
-            own["marks"] = (*((marks.synthetic,) if synthetic and marks else ()), *own["marks"])
-            parts.append(Weighted(text, rows, name, **own, swapped=bool(number), tagged=synthetic))
+            marks, start = ((), ()) if direction is None else _marked(marking, direction)
+            marks = marks if number else (*tag, *marks)
+            tagged = bool(tag) and not number
+            parts.append(Weighted(text, rows, name, marks, start, swapped=bool(number), tagged=tagged))
     return Mixture(parts)
 
 
 def _write_lessons(texts: Texts, teachers: Teachers, folder: RunFolder, world: World, say: Say) -> None:
     from dragoman.training.distillation.teach import write_lessons
 
-    tokenizer, checkpoints, corpora = Tokenizer.load(folder.path), folder.checkpoints, _corpora(texts.recipe)
-    parts = []
+    tokenizer, checkpoints = Tokenizer.load(folder.path), folder.checkpoints
+    corpora, parts = texts.recipe.data.corpora_by_name, []
     for name in texts.corpora:
         text = TokenisedCorpus(checkpoints.corpus(f"train.{name}"), tokenizer)
         direction = _directions(texts.recipe, corpora.get(name))[0]
-        part = Weighted(text, len(text), name, **_marked(teachers.known, direction))
+        part = Weighted(text, len(text), name, *_marked(teachers.known, direction))
         parts.append((part, checkpoints.lessons(f"train.{name}")))
     write_lessons(teachers.options, teachers.digests, teachers.models, parts, device=world.device, say=say)

@@ -250,16 +250,18 @@ class DataConfig(Options, section="data"):
                 )
 
     @property
+    def corpora_by_name(self) -> dict[str, CorpusConfig]:
+        """The training texts, also those whose targets are teachers' translations."""
+        return {name: one for one in self.corpora for name in (one.name, outputs_of(one.name))}
+
+    @property
     def annotating(self) -> Annotating:
         """The guidance that the model reads with the source, and how often; the most noise of any stage."""
         return self.annotating_of()
 
     def annotating_of(self, part: str = "", noise: float | None = None) -> Annotating:
         """The same for the tokens of a text, which has languages of its own, and for this much noise."""
-        one = next(
-            (one for one in self.corpora if part in (f"train.{one.name}", f"train.{outputs_of(one.name)}")),
-            self,
-        )
+        one = self.corpora_by_name.get(part.partition("train.")[2], self)
         return Annotating(
             terms=self.terms,
             matches=self.matches,

@@ -15,7 +15,6 @@ from dragoman.text.corpora.corpus import Corpus, chained
 from dragoman.text.corpora.languages import Direction, first_known, is_language
 from dragoman.text.corpora.reservoir import draw_sample
 from dragoman.text.detection import clearly_other
-from dragoman.training.distillation.options import outputs_of
 from dragoman.training.runs.recipe import CorpusConfig, Recipe
 
 if TYPE_CHECKING:
@@ -159,9 +158,7 @@ def shares(recipe: Recipe, sizes: Mapping[str, float]) -> dict[str, float]:
     `sizes` are the pairs of each text in an epoch without it. A direction of n pairs gets n^(1/T), scaled to
     the number of all pairs (Arivazhagan et al. 2019, section 4.2).
     """
-    several = {
-        name: directions_of(one) for one in recipe.data.corpora for name in (one.name, outputs_of(one.name))
-    }
+    several = {name: directions_of(one) for name, one in recipe.data.corpora_by_name.items()}
     if recipe.data.temperature == 1 or not directions_of_run(recipe.data.corpora):
         return dict.fromkeys(sizes, 1.0)
     total: dict[Direction, float] = {}
