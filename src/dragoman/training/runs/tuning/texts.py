@@ -78,9 +78,18 @@ def open_tuned_texts(request: RunRequest, base: Base, say: Say) -> Texts:
     if validation is None:
         held = counted.sample[: _wanted(tuning, counted.pairs)]
         memory, lost = without(memory, held, alike=tuning.alike)
-        _check_left(memory, counted.pairs - lost)
-        for message in _held_out(held, counted.pairs, lost - len(held)):
-            say(message)
+        if lost == counted.pairs:
+            raise DataError(
+                f"{memory.name}: no pair is left to train on, because all are like a held-out one",
+                hint="pass --valid, or set tuning.held_out=0 or tuning.alike=1",
+            )
+        if held:
+            more = f"{lost - len(held):,} more leave training because they are like one"
+            say(f"held out: {count(len(held), 'pair')}; {more}")
+        else:
+            missing = "no score in domain and no early stopping"
+            say(f"nothing is held out of {count(counted.pairs, 'pair')}: {missing}")
+            say("for both, pass --valid or set tuning.held_out=20")
     pairs = held or (() if validation is None else two_sided(validation))
     if validation is None and held:
         validation = kept_pairs("held-out pairs", [*held])
@@ -216,24 +225,6 @@ def _wanted(tuning: TuningConfig, pairs: int) -> int:
             f"tuning.held_out = {tuning.held_out} of {count(pairs, 'pair')}", hint="leave some to train on"
         )
     return tuning.held_out
-
-
-def _held_out(held: tuple[Pair, ...], pairs: int, like: int) -> list[str]:
-    if held:
-        pairs_held = count(len(held), "pair")
-        return [f"held out: {pairs_held}; {like:,} more leave training because they are like one"]
-    return [
-        f"nothing is held out of {count(pairs, 'pair')}: no score in domain and no early stopping",
-        "for both, pass --valid or set tuning.held_out=20",
-    ]
-
-
-def _check_left(memory: Corpus, left: int) -> None:
-    if not left:
-        raise DataError(
-            f"{memory.name}: no pair is left to train on, because all are like a held-out one",
-            hint="pass --valid, or set tuning.held_out=0 or tuning.alike=1",
-        )
 
 
 def _plan(recipe: Recipe) -> str:
