@@ -67,7 +67,9 @@ def find(folder: Path) -> Files:
     if not folder.is_dir():
         raise ModelError(f"{folder}: no such folder", hint="give the folder that holds model.npz")
     settings = _settings(folder)
-    decoding = read_mapping(settings) if settings else dict(_FIREFOX) if not any(folder.glob("*.npz")) else {}
+    decoding = {} if any(folder.glob("*.npz")) else dict(_FIREFOX)
+    if settings:
+        decoding = parse_mapping(read_limited(settings), str(settings))
     model = _model(folder, settings, decoding)
     vocabularies = _vocabularies(folder, settings, decoding)
     return Files(
@@ -141,11 +143,6 @@ def read_limited(path: Path) -> bytes:
         raise ModelError(f"{path}: cannot be read ({error.strerror or error})", hint=_WHOLE) from error
 
 
-def read_mapping(path: Path) -> dict[str, Any]:
-    """Return the mapping in a YAML file: every key and value a string, or a list of strings."""
-    return parse_mapping(read_limited(path), str(path))
-
-
 def parse_mapping(data: bytes, where: str) -> dict[str, Any]:
     """Return a YAML mapping whose scalars stay strings, so that `no` and `1e3` can be pieces and words.
 
@@ -178,7 +175,7 @@ def read_pieces(path: Path) -> list[str]:
         except (ValueError, RecursionError) as error:
             raise ModelError(f"{path}: not valid JSON ({error})", hint=_WHOLE) from error
     else:
-        table = read_mapping(path)
+        table = parse_mapping(read_limited(path), str(path))
     try:
         ids = {str(piece): int(number) for piece, number in table.items()}
     except (AttributeError, TypeError, ValueError) as error:
