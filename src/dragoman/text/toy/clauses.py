@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
-from typing import TypedDict, TypeVar
+from typing import TypeVar
 
 from dragoman.text.toy import lexicon
 from dragoman.text.toy.grammar import (
@@ -245,14 +245,6 @@ def _goal(dice: Dice, verb: Verb, about: Phrase) -> Pair | None:
 # --- clauses
 
 
-class _Adverbials(TypedDict, total=False):
-    frequency: Pair
-    time: Pair
-    clock: Pair
-    manner: Pair
-    place: Pair
-
-
 def clause(
     dice: Dice,
     about: Phrase | None = None,
@@ -273,9 +265,7 @@ def clause(
     core = Clause(
         subject=about, verb=verb, mood=mood, negated=negated, dative=dative, accusative=accusative, goal=goal
     )
-    if not adverbials or "state" in verb.traits:
-        return core
-    return replace(core, **_adverbials(dice, core))
+    return core if not adverbials or "state" in verb.traits else _with_adverbials(dice, core)
 
 
 def state(about: Phrase, adjective: str, mood: str = "present", negated: bool = False) -> Clause:
@@ -331,32 +321,33 @@ def _known(dice: Dice, about: Phrase, case: int, refuse: bool, tags: Sequence[st
             return phrase
 
 
-def _adverbials(dice: Dice, core: Clause) -> _Adverbials:
-    traits, adverbials = core.verb.traits, _Adverbials()
+def _with_adverbials(dice: Dice, core: Clause) -> Clause:
+    traits = core.verb.traits
     usual = core.mood == "present" and "habit" in traits
     usual = usual and not core.negated and not is_counted(core.accusative)
     if usual and is_specific(core.subject) and dice.chance(0.25):
-        adverbials["frequency"] = dice.pick(lexicon.FREQUENCIES)
+        core = replace(core, frequency=dice.pick(lexicon.FREQUENCIES))
     elif usual and dice.chance(0.5):
-        adverbials["time"] = dice.pick(lexicon.EVERY + lexicon.SEASONS)
+        core = replace(core, time=dice.pick(lexicon.EVERY + lexicon.SEASONS))
     elif dice.chance(0.45) and (time := _time(dice, core)):
-        adverbials["time"] = time
+        core = replace(core, time=time)
     if "job" in traits and dice.chance(0.3):
-        adverbials["place"] = at(dice, "firm")
+        core = replace(core, place=at(dice, "firm"))
     elif "place" in traits and core.verb.frame in ("", "bike") and dice.chance(0.08):
-        adverbials["place"] = dice.pick(lexicon.WEATHER)
+        core = replace(core, place=dice.pick(lexicon.WEATHER))
     elif "place" in traits and dice.chance(0.25):
         wild = "animal" in core.subject.tags
-        adverbials["place"] = at(dice, "inside") if wild else at(dice, "inside", "room", "outing", "stop")
+        tags = ("inside",) if wild else ("inside", "room", "outing", "stop")
+        core = replace(core, place=at(dice, *tags))
     elif ("shop" in traits and dice.chance(0.25)) or ("arrival" in traits and dice.chance(0.4)):
-        adverbials["place"] = city(dice, "in", "in")
+        core = replace(core, place=city(dice, "in", "in"))
     for manner, choices in lexicon.MANNERS.items():
         if manner in traits and dice.chance(0.5):
-            adverbials["manner"] = dice.pick(choices)
-    if "clock" in traits and "manner" not in adverbials and not core.negated and dice.chance(0.4):
+            core = replace(core, manner=dice.pick(choices))
+    if "clock" in traits and not core.manner and not core.negated and dice.chance(0.4):
         hour = dice.pick(range(5, 12))
-        adverbials["clock"] = (f"at {hour} o'clock", f"um {hour} Uhr")
-    return adverbials
+        core = replace(core, clock=(f"at {hour} o'clock", f"um {hour} Uhr"))
+    return core
 
 
 def _time(dice: Dice, core: Clause) -> Pair | None:
