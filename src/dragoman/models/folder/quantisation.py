@@ -12,7 +12,7 @@ from dragoman.models.folder.weights import check_finite, outlines, quantise, rea
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.folder.adapter import base_digest
 from dragoman.translation.folder.card import continue_card
-from dragoman.translation.folder.config import WEIGHTS, FolderConfig, read_config
+from dragoman.translation.folder.config import WEIGHTS, read_config
 from dragoman.translation.folder.digest import check_digest
 from dragoman.translation.folder.fit import check_fit
 from dragoman.translation.folder.header import read_header
@@ -29,20 +29,6 @@ class Sizes:
     after: int
 
 
-def check_quantisable(folder: Path, config: FolderConfig) -> None:
-    """Raise ConfigError if the model is quantised already, or of an architecture that cannot be quantised."""
-    if config.quantised:
-        raise ConfigError(
-            f"{folder}: quantised already, to {config.quantised}",
-            hint="use it as it is, or name the original",
-        )
-    if config.model.architecture not in ARCHITECTURES:
-        raise ConfigError(
-            f"{folder}: {config.model.architecture} models cannot be quantised",
-            hint=f"only these can: {', '.join(ARCHITECTURES)}",
-        )
-
-
 def quantise_folder(folder: Path, output: Path) -> Sizes:
     """Write the model in `folder` to the new folder `output`, its matrices as int8.
 
@@ -52,7 +38,16 @@ def quantise_folder(folder: Path, output: Path) -> Sizes:
     """
     with new_folder(output) as part:
         config = read_config(folder)
-        check_quantisable(folder, config)
+        if config.quantised:
+            raise ConfigError(
+                f"{folder}: quantised already, to {config.quantised}",
+                hint="use it as it is, or name the original",
+            )
+        if config.model.architecture not in ARCHITECTURES:
+            raise ConfigError(
+                f"{folder}: {config.model.architecture} models cannot be quantised",
+                hint=f"only these can: {', '.join(ARCHITECTURES)}",
+            )
         source = folder / WEIGHTS
         needed = outlines(weights_of(new_model(config.model, read_header(source), source)))
         weights = read_weights(source)
