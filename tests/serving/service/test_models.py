@@ -136,7 +136,7 @@ def test_a_list_of_terms_serves_the_pairs_that_it_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("house,Haus\n", "names no languages"),
+        ("house,Haus\n", "no terms for a pair"),
         ("it,es\ncasa,casa\n", "no terms for a pair"),
         ("en,de\nhouse,\n", "no terms for a pair"),
         ('en,de\n"house,Haus\n', "not valid CSV"),

@@ -142,10 +142,8 @@ class Pairs:
 _SURE = 0.1  # the probability of a text in the target language: less is translated
 _CLEAR = 0.5  # the probability of a sentence in a source language: then the text is translated
 _PIECES, _PIECE = 64, 200  # how many pieces of a text are looked at alone, and their characters
-_CODINGS = {
-    "zh-Hans": "gb2312",
-    "zh-Hant": "big5",
-}  # each lacks most characters that only the other script has
+# Each lacks most characters that only the other script has.
+_CODINGS = {"zh-Hans": "gb2312", "zh-Hant": "big5"}
 _QUOTED = re.compile(r'"[^"\n]{0,200}"|[„“][^„“”\n]{0,200}[“”]|«[^«»\n]{0,200}»|»[^«»\n]{0,200}«')
 _END = re.compile(r"(?<=[.!?])\s|[\r\n]|(?<=[。！？])")
 

@@ -148,11 +148,6 @@ def _check_terms(name: str, file: TermFile, model: ServedModel) -> None:
     """Raise DataError for a list that has no terms of any pair of a model, or cannot be read."""
     if model.only_pair:
         model.variant(None, file.terms(*model.tags(model.pair)))  # ConfigError for other languages
-    elif not file.languages:
-        raise DataError(
-            f"{file.path}: names no languages, but the model has several",
-            hint="name them in the first row, such as en,de,fr",
-        )
     elif not any(
         model.terms_of(name, (source, target))
         for leg in model.legs
@@ -162,7 +157,7 @@ def _check_terms(name: str, file: TermFile, model: ServedModel) -> None:
     ):
         raise DataError(
             f"{file.path}: has no terms for a pair of languages of the model",
-            hint="check that it is the right list for this model",
+            hint="name the languages in the first row, such as en,de,fr",
         )
 
 

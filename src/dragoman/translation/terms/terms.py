@@ -105,8 +105,7 @@ class TermFile:
     @cached_property
     def languages(self) -> tuple[str, ...]:
         """The languages that it names; a CSV may name none. Raises DataError as `terms` does."""
-        found: tuple[str, ...] = self._format.stated_languages(self._data, str(self.path))
-        return found
+        return tuple(self._format.stated_languages(self._data, str(self.path)))
 
     def names(self, language: str) -> bool:
         """Whether it names a language, perhaps of another country."""
