@@ -100,9 +100,9 @@ def test_blank_lines_divide_documents() -> None:
     found = data_of(page_of(lines, {"one": rows, "two": [*rows[:-1], "."]}))
     assert found["documents"] == ["1", "1", "1", "2", "2"]  # no empty document
     assert data_of(page_of(lines[3:4], {"one": ["c d"], "two": ["c"]}))["documents"] == []
-    three = [one._replace(number=1) for one in (lines[0], lines[1], lines[3])]  # files
-    found = data_of(page_of(three, {"one": ["a b", "", "c d"], "two": ["a b", "", "."]}))
-    assert found["documents"] == ["1", "1", "2"]
+    for numbers, documents in (((1, 2), []), ((2, 1), ["1", "2"]), ((1, 1), [])):  # files; one line of TMX
+        two = [line._replace(number=n) for line, n in zip((lines[0], lines[3]), numbers, strict=True)]
+        assert data_of(page_of(two, {"one": ["a b", "c d"], "two": ["a", "c"]}))["documents"] == documents
 
 
 def test_no_text_is_markup() -> None:

@@ -169,6 +169,7 @@ def test_a_mark_in_a_text_does_not_change_a_language_that_is_given(kind: str, ma
              for one in (given, free)]  # fmt: skip
     assert found == [["en", "de"] if mark == "source" else ["en"], ["en", "fr", "de"]]
     assert tokenizer.decode(tokenizer.encode_source([given.text])[0]).endswith(line)
+    assert directions.addressed(">> The cat.", "en", "de").text.endswith("<< >> The cat.")
 
 
 def test_several_languages_are_no_language() -> None:

@@ -127,6 +127,11 @@ def test_a_whole_word_before_a_placeholder_is_translated(text: str) -> None:
     assert (re.sub(r"%\w|\{x\}", "", one.text), one.way) == (re.sub(r"%\w|\{x\}", "", text).upper(), "parts")
 
 
+@pytest.mark.parametrize("name", ["img%d.png", "backup{date}.zip"])
+def test_the_name_of_a_file_stays(name: str) -> None:
+    assert answer(Pretend(lambda word: broken(word).upper()), f"open {name} now").text == f"OPEN {name} NOW"
+
+
 @pytest.mark.parametrize("links", [True, False])
 def test_a_unit_behind_a_placeholder_stays(links: bool) -> None:
     translator = Pretend(lambda word: broken(word).upper(), links=links)

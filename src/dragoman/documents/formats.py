@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -28,11 +28,20 @@ class Languages:
         return related(name, self.source) and not related(name, self.target)
 
 
+class OtherLanguage(DataError):
+    """A file is in other languages than the wanted one: those `found`."""
+
+    def __init__(self, what: str, found: Iterable[str], *, hint: str) -> None:
+        super().__init__(what, hint=hint)
+        self.found = tuple(found)
+
+
 def expect_language(line: int, name: str, has: str, wanted: str) -> None:
-    """Raise DataError if a file is for another language than the wanted one."""
+    """Raise OtherLanguage if a file is for another language than the wanted one."""
     if has and wanted and not related(has, wanted):
-        raise DataError(
+        raise OtherLanguage(
             f"line {line}: {name} is {has!r}, not {wanted!r}",
+            [has],
             hint=f"use a model for {has!r}, or correct the file",
         )
 

@@ -87,7 +87,7 @@ def _documents(lines: Iterable[Line]) -> list[str]:
     names, number, ended, last = list[str](), 1, False, 0
     for line in lines:
         blank = is_blank(line.source + line.target)
-        ended |= line.number <= last  # the lines of each file are numbered
+        ended |= line.number < last  # the lines of each file are numbered
         number += ended and not blank and bool(names)
         ended, last = blank, line.number
         names.append(line.document or f"{number}")

@@ -19,12 +19,7 @@ from dragoman.translation.search.options import Beam, Decoding, Sample
 from dragoman.translation.search.phrasing import Phrasing
 from dragoman.translation.search.rules import Prefix, keeping
 from dragoman.translation.search.stream import Again, Stream, ToAnswer
-from dragoman.translation.translation import (
-    Translation,
-    TranslationMaker,
-    beside_line,
-    to_line,
-)
+from dragoman.translation.translation import Translation, TranslationMaker, beside_line, to_line
 
 if TYPE_CHECKING:
     from dragoman.translation.folder.shortlist import Shortlist

@@ -39,9 +39,10 @@ _WORD = re.compile(r"\S+")
 _FINAL = re.compile(r"(?<=[^\W\d])[.,;:!?…。，、；：！？]+$")  # behind a letter: "1." may be an ordinal
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ufeff\\ud800-\\udfff]")  # no text has them
 _UNIT = re.compile(MEASURE)
-# What belongs to a placeholder without a space: git-%s, size=%d, %s.txt, %.1fkg; but no word: message%s
+# What belongs to a placeholder without a space: git-%s, size=%d, %s.txt, %.1fkg
 _LETTERS = re.compile(r"[^\W\d_]{2}|[^\W_a-z]")  # not the s of "{name}'s"
-_GLUED_BEFORE = re.compile(r"(?<![\w.=/:#$(-])(?![A-Za-z][^\W\d_A-Z]+\Z)[A-Za-z0-9_#][\w.=/:#$(-]{0,40}\Z")
+_GLUED_BEFORE = re.compile(r"(?<![\w.=/:#$(-])[A-Za-z0-9_#][\w.=/:#$(-]{0,40}\Z")
+_PLAIN_WORD = re.compile(r"[A-Za-z][^\W\d_A-Z]+")
 _GLUED_BEHIND = re.compile(rf"{MEASURE}|(?:[._/=:-][A-Za-z0-9]\w*){{1,5}}")
 _SPECIAL = "%{}$<>&\\"
 _PUNCTUATION = ".,;:!?()[]\"'«»„“”‘’…/=|-–—+*_#~@"
@@ -297,6 +298,8 @@ def _by_alignment(one: Sentence, answer: Translated) -> Translated | None:
     for (start, end), inner, before, behind in zip(one.kept, one.names, gaps, gaps[1:], strict=False):
         glued = _GLUED_BEFORE.search(before), _GLUED_BEHIND.match(behind)
         left, right = (found[0] if found else "" for found in glued)
+        if not right and _PLAIN_WORD.fullmatch(left):  # message%s, but backup%d.zip
+            left = ""
         name = left + inner + right
         linked = [link for link in answer.links if link[0] < end and link[1] > start]
         # Where a tag was taken out, a word touches the placeholder: $1<b>dogs</b>.

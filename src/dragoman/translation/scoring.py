@@ -10,12 +10,7 @@ from dragoman.text.guidance import Reading, reading
 from dragoman.translation.lines import LineItem, checked_lines
 from dragoman.translation.search.engine import Engine, Tokens, without_start
 from dragoman.translation.search.options import Beam
-from dragoman.translation.translation import (
-    Translation,
-    TranslationMaker,
-    beside_line,
-    to_line,
-)
+from dragoman.translation.translation import Translation, TranslationMaker, beside_line, to_line
 
 T = TypeVar("T")
 # Source times target tokens of a pair whose attention is held: about 95 bytes and two microseconds each.

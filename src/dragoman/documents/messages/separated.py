@@ -75,7 +75,7 @@ def separated(segment: Segment, languages: tuple[str, str], *, labels: bool = Fa
         known = labels or certain  # else prose: "cat %file% | sort"
         if known and numbers and counted and len(bare) == len(_forms(languages[0], languages[0])):
             planned = [one for one in texts if one not in bare] + [bare[number] for number in numbers]
-        elif len(bare) - len(numbers) not in (0, 1):
+        elif known and len(bare) - len(numbers) not in (0, 1):
             doubts = ["number of plural forms"]
     pieces: list[str | Code | Leaf] = []
     for number, one in enumerate(planned):

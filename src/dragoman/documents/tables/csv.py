@@ -9,7 +9,7 @@ from dataclasses import replace
 from dragoman.base.errors import DataError
 from dragoman.base.languages import canonical, closest, language_name, same
 from dragoman.documents.edits import Decoded, Edit, Lines, apply, decode_file, line_of
-from dragoman.documents.formats import Languages
+from dragoman.documents.formats import Languages, OtherLanguage
 from dragoman.documents.segment import (
     Code,
     Content,
@@ -118,8 +118,9 @@ def parse(data: bytes, languages: Languages, columns: Sequence[str] = ()) -> Tab
         if not headed:
             check_alone(table)
     if not chosen:
-        raise DataError(
+        raise OtherLanguage(
             f"line {line}: none of {len(names)} columns is known to be in {language_name(languages.source)}",
+            filter(_is_language, names),
             hint=f"choose one with --column: {_listed(names)}",
         )
     if not columns and not targets and sum(map(_is_language, names)) > 1:

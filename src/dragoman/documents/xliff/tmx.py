@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dragoman.base.errors import DataError
 from dragoman.base.languages import closest, related
 from dragoman.documents.edits import Edit, line_of
-from dragoman.documents.formats import Languages
+from dragoman.documents.formats import Languages, OtherLanguage
 from dragoman.documents.segment import Segment, Status, translation_of
 from dragoman.documents.xliff.bilingual import Bilingual, News, inline_tag
 from dragoman.documents.xml.edits import declarations, indent, indent_of_end, removal, written
@@ -63,9 +62,10 @@ class Tmx(Bilingual[_Pair, _Pair]):
             pair = _Pair(unit, variants[source], variants[target] if target else None)
             self._add(pair, [(pair, self._segment(pair))])
         if known and not any(closest(languages.source, [one]) for one in known):
-            raise DataError(
+            raise OtherLanguage(
                 f"line {line_of(self._text, units[0].start)}: no text in {languages.source!r}, "
                 f"but in {', '.join(sorted(known))}",
+                known,
                 hint="choose one of these as the source language",
             )
 

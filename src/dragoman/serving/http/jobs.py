@@ -67,6 +67,9 @@ class FileStore:
         kept = self._kept[name]
         return kept.path.read_bytes(), kept.suffix
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._kept and self._kept[name].until > time.monotonic()
+
     def drop(self, name: str) -> None:
         """Delete a file, if it is still kept."""
         if (kept := self._kept.pop(name, None)) is not None:
@@ -121,7 +124,7 @@ class Jobs:
     @property
     def fetched(self) -> bool:
         """Whether no client may still come for a document that is translated."""
-        return all(job.state != "done" or job.until <= time.monotonic() for job in self._jobs.values())
+        return not any(job.state == "done" and job.name in self._files for job in self._jobs.values())
 
     @contextmanager
     def awaited(self) -> Iterator[None]:

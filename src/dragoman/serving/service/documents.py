@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from dragoman.base.errors import DataError
-from dragoman.base.languages import same
+from dragoman.base.languages import closest, same
 from dragoman.documents.context.around import contexts_of
-from dragoman.documents.formats import Format, Languages
+from dragoman.documents.formats import Format, Languages, OtherLanguage
 from dragoman.documents.segment import Document, Replacing, Result, Segment, prose_of, text_of
 from dragoman.documents.translate import translate_segments
 from dragoman.serving.service.admission import QueuePlace
@@ -141,16 +141,16 @@ class FileTranslator:
             left.set()
 
 
-def _parsed(data: bytes, format: Format, sources: Iterable[str], target: str) -> tuple[str, Document]:
-    """Read a file in the first of these languages that it can be in. Raises the error of the first."""
-    errors: dict[str, DataError] = {}
-    for source in sources:
-        try:
-            return source, format.parse(data, Languages(source, target))
-        except DataError as error:
-            if errors.setdefault(str(error), error) is not error:
-                break  # it is not about the language
-    raise next(iter(errors.values()))
+def _parsed(data: bytes, format: Format, sources: Sequence[str], target: str) -> tuple[str, Document]:
+    """Read a file in the first of these languages, or in one that it says it has."""
+    try:
+        return sources[0], format.parse(data, Languages(sources[0], target))
+    except OtherLanguage as error:
+        for source in sources[1:]:
+            with suppress(OtherLanguage):
+                if closest(source, error.found) is not None:
+                    return source, format.parse(data, Languages(source, target))
+        raise
 
 
 def _size(segment: Segment) -> int:

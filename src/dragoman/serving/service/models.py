@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from dragoman.translation.native.choice import DType, EngineName
     from dragoman.translation.terms.terms import TermFile, TermList
 
+_READ = 20  # pairs for which a list is read when the server starts
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSpec:
@@ -96,6 +98,8 @@ class ServedModel:
                 known = self.only_pair or all(map(file.names, pair))
                 self._lists[name, pair] = file.terms(*tags) if known else None
             except DataError:
+                if self.only_pair:
+                    raise
                 self._lists[name, pair] = None
         return self._lists[name, pair]
 
@@ -140,21 +144,20 @@ def load_served(
     name = "pytorch" if isinstance(translator.engine, SharedEngine) else "native"
     served = ServedModel(spec.called, translator, digest=digest, terms=terms, engine=name)
     for called, file in terms.items():
-        _check_terms(called, file, served)
+        _read_terms(called, file, served)
     return served
 
 
-def _check_terms(name: str, file: TermFile, model: ServedModel) -> None:
-    """Raise DataError for a list that has no terms of any pair of a model, or cannot be read."""
-    if model.only_pair:
-        model.variant(None, file.terms(*model.tags(model.pair)))  # ConfigError for other languages
-    elif not any(
-        model.terms_of(name, (source, target))
-        for leg in model.legs
-        for source in filter(file.names, leg.sources)
-        for target in filter(file.names, leg.targets)
-        if source != target
-    ):
+def _read_terms(name: str, file: TermFile, model: ServedModel) -> None:
+    """Read a list for the first pairs that it names: that takes seconds, which no request should wait for.
+
+    Raises DataError for a list that has no terms of any pair, or cannot be read.
+    """
+    named = None if model.only_pair else file.names
+    sides = [(filter(named, leg.sources), [*filter(named, leg.targets)]) for leg in model.legs]
+    pairs = [(one, other) for ours, theirs in sides for one in ours for other in theirs if one != other]
+    read = [model.terms_of(name, pair) for pair in pairs[:_READ]]
+    if not any(read) and not any(model.terms_of(name, pair) for pair in pairs[_READ:]):
         raise DataError(
             f"{file.path}: has no terms for a pair of languages of the model",
             hint="name the languages in the first row, such as en,de,fr",

@@ -209,9 +209,10 @@ class Router:
         route = self._pairs.find(source, ask.target, model=ask.model)
         own = [self._models[name] for name in route.models]
         steps = zip(own, pairwise(route.languages), strict=True)
-        lists = [name for one, pair in steps for name in one.terms if ask.terms and one.terms_of(name, pair)]
+        others = [name for one in own for name in one.terms if name != ask.terms]
+        served = ask.terms and any(one.terms_of(ask.terms, pair) for one, pair in steps)
         if own:  # a text that stays as it is needs no names
-            self._check_names(ask, own, lists)
+            self._check_names(ask, own, [ask.terms or ""] if served else others)
         return route
 
     def _check_names(self, ask: Ask, models: Sequence[ServedModel], lists: Sequence[str]) -> None:

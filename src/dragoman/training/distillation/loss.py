@@ -48,18 +48,6 @@ class TaughtRows:
         )
 
 
-def taught_cross_entropy(hard: Tensor, logits_NV: Tensor, taught: TaughtRows) -> Tensor:
-    """The loss `hard` of the targets, mixed with the cross-entropy with what teachers say: sums, in nats.
-
-    The teachers' distribution has their probabilities on their K tokens, and the rest is spread evenly
-    over the vocabulary. Kim and Rush 2016, section 3.1. This is the readable form of `LinearCrossEntropy`.
-    """
-    logp_NV = logits_NV.log_softmax(-1)
-    p_NK = taught.p_NK.to(logp_NV.dtype)
-    soft_N = (p_NK * logp_NV.gather(1, taught.ids_NK)).sum(1) + (1 - p_NK.sum(1)) * logp_NV.mean(1)
-    return (1 - taught.share) * hard - taught.share * soft_N.sum()
-
-
 @dataclass(frozen=True)
 class Taught:
     """The teachers' tokens for the targets of a batch, padded as they are. The end is a target."""

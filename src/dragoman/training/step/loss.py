@@ -22,15 +22,6 @@ from dragoman.training.distillation.loss import TaughtRows
 from dragoman.translation.search.options import AttentionOf
 
 
-def divergence(logits_NV: Tensor, other_NV: Tensor) -> Tensor:
-    """Summed (KL(p || q) + KL(q || p)) / 2 of the two distributions at each position, in nats.
-
-    The regulariser of R-Drop (Wu et al. 2021, eq. 2), in the readable form of `softmax_block`.
-    """
-    p_NV, q_NV = logits_NV.softmax(-1), other_NV.softmax(-1)
-    return ((p_NV - q_NV) * (logits_NV.log_softmax(-1) - other_NV.log_softmax(-1))).sum() / 2
-
-
 def smoothed_cross_entropy(logits_NV: Tensor, target_N: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
     """Summed label-smoothed loss (section 5.4) and summed negative log-likelihood, in nats.
 
@@ -85,10 +76,12 @@ class LinearCrossEntropy(torch.autograd.Function):
     the weights, and the third is the same for all rows.
 
     With `consistency` > 0, the second half of the rows repeats the positions of the first half under another
-    dropout mask. Then `consistency` times their `divergence` is added to the loss.
+    dropout mask. Then `consistency` times their divergence (KL(p || q) + KL(q || p)) / 2 is added to the loss
+    (R-Drop, Wu et al. 2021, eq. 2).
 
-    With `taught`, the loss is `taught_cross_entropy`. The target distribution of a position then has K + 1
-    tokens and a share of its own for all of V. The K terms enter each block of logits.
+    With `taught`, a share of the loss is the cross-entropy with what teachers say (Kim and Rush 2016, section
+    3.1): their probabilities on their K tokens, and the rest spread evenly over the vocabulary. The target
+    distribution then has K + 1 tokens and a share for all of V. The K terms enter each block of logits.
     """
 
     BLOCK, LARGE = 2**24, 2**26  # logits held at once, on a CPU and on a GPU

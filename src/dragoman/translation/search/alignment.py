@@ -114,7 +114,8 @@ def _source_spans(tokenizer: Tokenizer, line: str, read: str, tokens: Sequence[i
     """Return the spans of the tokens in the line. The marks of languages have no text."""
     begin = len(line) - len(line.lstrip())
     shift = begin - (len(read) - len(line.strip()))
-    spans = [(a + shift, b + shift) for a, b in tokenizer.spans(read, "source")[: len(tokens)]]
+    places = tokenizer.spans(read, "source")[: len(tokens)]
+    spans = [(max(a + shift, begin), max(b + shift, begin)) for a, b in places]
     pieces = tokenizer.source_pieces(tokens)
     marks = set(map(mark, tokenizer.languages))
     for place in range(next((n for n, one in enumerate(pieces) if one not in marks), len(pieces))):

@@ -74,7 +74,8 @@ def _codes(text: str, tokens: Sequence[Any]) -> Iterator[Item]:
             yield Item(end - len(role[2]), end, Code(role[2], "close"), "role")
         elif token.type == "mark":
             shown = token.info in ("template", "math", "wiki", "code")
-            yield Item(start, end, Code(raw, "placeholder" if shown else "empty"), visible=shown)
+            code = Code(raw, "placeholder" if shown else "empty")
+            yield Item(start, end, code, visible=shown or token.info == "note")
         elif token.type == "html_inline":
             yield _html(start, end, raw)
         elif token.type == "hardbreak":

@@ -53,17 +53,16 @@ _COMPONENT = re.compile(rf"(?:</[A-Z][\w.]*+\s*+>|(?=<[A-Z]){_JSX.pattern})[ \t]
 _PLAIN = r"[^\\^_=+<>{}]{0,500}"
 _FORMULA = re.compile(  # of TeX, but not text in escaped brackets: "\(see below\)", "\[a\](b)"
     rf"\\(\\?)(?:\((?!(?>{_PLAIN}?[^\W\dA-Z_]{{3}}){_PLAIN}+\\+\))|\[(?!\^|{_PLAIN}+\\+\]))"
-    r"(?:.|\n(?!\s*\n)){1,1000}?\\\1[)\]]"
+    r"(?!(?:[^\\\n]|\\[^()\[\]]){0,500}?(?:(?<![\w\\])[a-z]{3,} [a-z]{2,} |\]\())"  # words, or a link
+    r"(?:[^\\\n]|\\[^()\[\]]|\n(?!\s*\n)){1,1000}?\\\1[)\]]"
     r"|\\begin\{([^{}\n]{1,40})\}(?:.|\n(?!\s*\n)){0,2000}?\\end\{\2\}"
 )
 _DISPLAYED = ("\\[", "\\\\[", "\\begin{")
-# "==marked==" and "++inserted++", but not the keys "++ctrl++".
-_PAIR = re.compile(r"(?s)(?<![\w=+])(==|\+\+)(?![\w+-]+\+\+|[\s=+])(.{1,500}?)(?<![\s=+])\1(?![\w=+])")
 _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("template", re.compile(_TEMPLATE)),
     ("math", re.compile(r"\$\$[^$]+\$\$|\$(?=[^\s$])(?:[^$\\\n]|\\.)+?(?<=\S)\$(?!\d)")),
     ("math", _FORMULA),
-    ("note", re.compile(r"\^\[(?:[^\[\]]|\[[^\[\]]*\]){1,1000}+\]")),
+    ("note", re.compile(r"\^\[(?:[^\[\]]|\[[^\[\]]*\]){1,1000}+\](?![(\[])")),
     ("wiki", re.compile(r"!?\[\[[^\[\]\n]+\]\](?![(\[])")),
     (
         "code",
@@ -359,8 +358,7 @@ def _state() -> type[StateInline]:
 def inline_tokens(text: str, references: dict[str, Any]) -> list[Any]:
     """The tokens of inline content. `meta["at"]` is the span of each, `meta["pos"]` where it was made."""
     made = parser()
-    plain = _PAIR.sub(r"~~\2~~", text)  # all are pairs as ~~deleted~~ is, and as long
-    state = _state()(plain, made, {"references": references}, [])
+    state = _state()(text, made, {"references": references}, [])
     made.inline.tokenize(state)
     for rule in made.inline.ruler2.getRules(""):
         rule(state)

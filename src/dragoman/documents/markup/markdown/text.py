@@ -26,7 +26,7 @@ _LINE_START = re.compile(
 _GLUED = re.compile(r"[-+*=#>|:~`<!?\x02]|\d{1,9}[.)]\Z|\$\$")
 _GLUED_CODES = ("<", "{", "```", "~", "!", "$$", "[^", "[[")
 _HEADING_END = re.compile(r"(?<!\S)#+\Z")
-_TAGS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del", "==": "mark", "++": "ins"}
+_TAGS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
 _MARK = re.compile(r"[\x00\x02]\x01*")
 _SPACES, _ASCII = re.compile(r"[\s\x00-\x02]+"), re.compile(r"[\x00-\x7f]+")
 
