@@ -51,9 +51,9 @@ _JSX = re.compile(
 )
 _COMPONENT = re.compile(rf"(?:</[A-Z][\w.]*+\s*+>|(?=<[A-Z]){_JSX.pattern})[ \t]*")
 _PLAIN = r"[^\\^_=+<>{}]{0,500}"
-_FORMULA = re.compile(  # of TeX, but not text in escaped brackets: "\(see below\)", "\[a\](b)"
+_FORMULA = re.compile(  # of TeX, but not words or a link in escaped brackets: "\(see below\)", "\[a\](b)"
     rf"\\(\\?)(?:\((?!(?>{_PLAIN}?[^\W\dA-Z_]{{3}}){_PLAIN}+\\+\))|\[(?!\^|{_PLAIN}+\\+\]))"
-    r"(?!(?:[^\\\n]|\\[^()\[\]]){0,500}?(?:(?<![\w\\])[a-z]{3,} [a-z]{2,} |\]\())"  # words, or a link
+    r"(?!(?:[^\\\n{]|\{[^{}\n]*+\}|\\[^()\[\]]){0,500}?(?:(?<![\w\\])[a-z]{3,} [a-z]{2,} |\]\())"
     r"(?:[^\\\n]|\\[^()\[\]]|\n(?!\s*\n)){1,1000}?\\\1[)\]]"
     r"|\\begin\{([^{}\n]{1,40})\}(?:.|\n(?!\s*\n)){0,2000}?\\end\{\2\}"
 )
