@@ -193,7 +193,9 @@ class Directions:
         """
         if source is None:
             source = self.sources[0] if len(self.sources) == 1 else None
-        elif source in ("", "mul") or not any(related(source, one) for one in self.sources):
+        elif source not in self.sources and (
+            source in ("", "mul") or not any(related(source, one) for one in self.sources)
+        ):
             raise ConfigError(
                 f"source = {source!r}: this model does not translate from it",
                 hint=f"it has {', '.join(self.sources)}",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.training.step.test_loss import divergence
 from torch import Tensor, nn
 from torch.func import functional_call
 
@@ -22,7 +23,7 @@ from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import attend
 from dragoman.training.data.batches import collate
-from dragoman.training.step.loss import LinearCrossEntropy, Objective, divergence, softmax_block
+from dragoman.training.step.loss import LinearCrossEntropy, Objective, softmax_block
 
 TOLERANCE = {torch.float32: 3e-6, torch.bfloat16: 3e-2}
 
@@ -300,7 +301,7 @@ def test_a_block_of_the_loss(vocab: int, consistency: float, biased: bool, dtype
     fine = logits_CRV.double().requires_grad_()
     wanted = fine if bias_V is None else fine + bias_V.double()
     lse_CR = wanted.logsumexp(-1)
-    apart = divergence(wanted[0], wanted[1]) if consistency else torch.zeros((), dtype=torch.float64)
+    apart = divergence(wanted.flatten(0, 1)) if consistency else torch.zeros((), dtype=torch.float64)
     (gradient,) = torch.autograd.grad(lse_CR.sum() + consistency * apart, fine)
 
     got_lse_CR, got_apart, sum_V = softmax_block(logits_CRV, consistency, bias_V, real)
