@@ -16,7 +16,7 @@ from dragoman.text.blank import is_blank
 from dragoman.text.corpora.context import joined_context
 from dragoman.text.detection import likeliest
 from dragoman.text.guidance import Context
-from dragoman.text.tokenizers.marks import mark, split_marks
+from dragoman.text.tokenizers.marks import mark
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
@@ -222,9 +222,9 @@ class Directions:
             return Addressed(line)
         source, to = self.detected(line, source, to)
         before, start = self.marks(source, to)
-        marked, *_ = split_marks(line, self.tokenizer.vocabularies[0].marks)
+        marked = line.startswith(">>") and line.startswith(tuple(map(mark, self.tokenizer.languages)))
         # A mark of the text may choose the language, but not change it. Behind a space it is text.
-        return Addressed(before + " " * bool(marked and to) + line, start)
+        return Addressed(before + " " * (marked and to is not None) + line, start)
 
     def detected(self, line: str, source: str | None, to: str | None) -> tuple[str | None, str | None]:
         """The languages of a line.
