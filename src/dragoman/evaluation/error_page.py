@@ -30,7 +30,7 @@ def error_page(
     languages: tuple[str | None, str | None] = (None, None),
     groups: Sequence[str] = (),
     contexts: Sequence[str] = (),
-    alone: Collection[str] = (),
+    out_of_context: Collection[str] = (),
     terms: Sequence[TermList] = (),
     commands: Mapping[str, str] | None = None,
     comet: Mapping[str, Sequence[float]] | None = None,
@@ -38,8 +38,8 @@ def error_page(
     """Return the page. `lines` are the sources with the first reference, `results` the scores as a table.
 
     `groups` names the group of each line, such as the kind of noise in it; `contexts` is what the models
-    read before each, but for the systems `alone`. `commands` are those that inspect a sentence, by system;
-    `comet` has COMET's scores of the lines.
+    read before each, but for the systems `out_of_context`. `commands` are those that inspect a sentence, by
+    system; `comet` has COMET's scores of the lines.
     """
     source, target = (one or "" for one in languages)
     data = {
@@ -54,7 +54,7 @@ def error_page(
             {
                 "name": name,
                 "command": (commands or {}).get(name),
-                "alone": name in alone,
+                "inContext": name not in out_of_context,
                 "texts": texts,
                 "comet": (comet or {}).get(name),
                 "faults": [

@@ -11,6 +11,7 @@ from tests.serving.engines import Shift, ask, served
 from tests.serving.service.test_service import run
 
 from dragoman.serving.service import routing
+from dragoman.serving.service.ask import Ask
 from dragoman.serving.service.routing import translate_markup
 from dragoman.serving.service.service import Service
 from dragoman.text.guidance import CONTEXT_CHARACTERS
@@ -117,6 +118,21 @@ def test_the_language_is_that_of_the_words(markup: Any) -> None:
         ]
 
     run(service, story())
+
+
+def test_the_start_of_markup_says_the_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server answers no other request while it is read."""
+    lengths, read = list[int](), routing._document
+
+    def seen(text: str, *options: Any) -> Any:
+        lengths.append(len(text))
+        return read(text, *options)
+
+    monkeypatch.setattr(routing, "_document", seen)
+    service = Service([served("m", Shift(), "en", "fr"), served("n", Shift(), "de", "fr")])
+    ask = Ask(source=None, target="fr", markup="html")
+    assert service._router.detect("<p>Ein Hund läuft im Schnee.</p>" * 1000, ask).language == "de"
+    assert lengths == [10_000]
 
 
 def test_markup_is_a_matter_of_its_options() -> None:

@@ -169,7 +169,7 @@ def evaluate(
     flags |= {"--in-context": in_context, "--consistency": consistency, "--page": page, "--comet": comet}
     if risk and (in_context or decoding.formality):
         used = "--in-context" if in_context else "--formality"
-        raise ConfigError(f"--risk with {used}: the risk is of lines alone", hint="leave out one of them")
+        raise ConfigError(f"--risk with {used}: the risk is measured without", hint="leave one out")
     rivals = against or []
 
     def check_unused(what: str, hint: str) -> None:
@@ -180,7 +180,7 @@ def evaluate(
         return guides.guide(replace(loading, dtype=number_type).load(models), decoding)
 
     guides.check()
-    dtypes = _dtypes(dtype, alone="--against" if rivals else "")
+    dtypes = _dtypes(dtype, single="--against" if rivals else "")
     models, text = models_and_text(model, text)
     loading.check(models)
     if contrast is not None:
@@ -188,13 +188,13 @@ def evaluate(
             raise ConfigError(f"--contrast together with {text[0]}", hint="leave out one of them")
         flags |= {"--recipe": recipe, "--data": data, "--lowercase": lowercase, "--min-bleu": min_bleu}
         check_unused("--contrast", "leave out one of them")
-        translator = load(_dtypes(dtype, alone="--contrast")[0])
+        translator = load(_dtypes(dtype, single="--contrast")[0])
         evaluate_contrast(translator, contrast, documents, decoding, as_json=as_json, quiet=quiet)
         return
     if not text and (several := _recipe_of_several(recipe)) is not None:
         flags |= {"--from": decoding.source, "--to": decoding.to}
         check_unused("a recipe of several pairs", "name the files of one pair")
-        translator = load(_dtypes(dtype, alone="a recipe of several pairs")[0])
+        translator = load(_dtypes(dtype, single="a recipe of several pairs")[0])
         bleu = evaluate_directions(translator, several, data, decoding, as_json=as_json, quiet=quiet)
         _check_least(str(model), bleu, min_bleu)
         return
@@ -231,7 +231,7 @@ def evaluate(
     leaked = leakage_of([*models, *map(Path, other_models)], pairs, "test")
     types: dict[str, dict[str, Any]] = {}  # how fast each is
     hypotheses: dict[str, list[str]] = {}
-    commands, without_context = dict[str, str](), list[str]()
+    commands, out_of_context = dict[str, str](), list[str]()
     with joined() as world:
 
         def translated(translator: Translator, what: str, how: Decoding, context: Any) -> Evaluation:
@@ -252,7 +252,7 @@ def evaluate(
             rival = guides.guide(loaded, how)
             others[name] = translated(rival, f"translating with {name}", how, near).hypotheses
             commands[name] = _inspecting([name], rival, how)
-            without_context += [name] * (near is None)
+            out_of_context += [name] * (near is None)
         noise = None
         if noisy:
             with waiting("translating with noise", shown=world.leads and not quiet):
@@ -304,7 +304,7 @@ def evaluate(
             languages=languages,
             contexts=contexts or (),
             terms=terms,
-            alone=without_context,
+            out_of_context=out_of_context,
             commands=commands,
             comet=metric,
         )
@@ -357,7 +357,7 @@ def _inspecting(model: Sequence[str], translator: Translator, decoding: Decoding
     words = [*model]
     for flag, language in zip(("--from", "--to"), languages, strict=False):
         words += [flag, language] if language != "mul" else []
-    for name in ("beam", "length_penalty", "stop", "minimum_length", "no_repeat_ngram"):
+    for name in ("beam", "length_penalty", "stop"):
         value = getattr(decoding, name)
         words += [f"--{name.replace('_', '-')}", str(value)] if value != getattr(Decoding(), name) else []
     return shlex.join(["dragoman", "inspect", *words])
@@ -406,10 +406,10 @@ def _check_risk(
         )
 
 
-def _dtypes(dtype: str | None, *, alone: str) -> list[DType | None]:
+def _dtypes(dtype: str | None, *, single: str) -> list[DType | None]:
     """Return the types to translate in, float32 first if there are others. Raises ConfigError.
 
-    `alone` names what needs one type, "" for nothing.
+    `single` names what allows one type only, "" for nothing.
     """
     from dragoman.translation.native.choice import DType
 
@@ -419,11 +419,11 @@ def _dtypes(dtype: str | None, *, alone: str) -> list[DType | None]:
         raise ConfigError(
             f"--dtype {dtype}: {wrong[0]!r} is not one of the types", hint="use float32, bfloat16 or int8"
         )
-    if alone and len(names) > 1:
+    if single and len(names) > 1:
         raise ConfigError(
-            f"{alone} cannot be used with --dtype {dtype}", hint=f"name one type, or leave out {alone}"
+            f"{single} cannot be used with --dtype {dtype}", hint=f"name one type, or leave out {single}"
         )
-    if not names or names == ["auto"] or alone:
+    if not names or names == ["auto"] or single:
         return [cast("DType | None", names[0] if names else None)]
     return [cast("DType", name) for name in dict.fromkeys(["float32", *names])]
 

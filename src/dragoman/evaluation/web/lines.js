@@ -111,7 +111,7 @@ export function lineList(data, lineScores) {
     }
 
     function inspecting(system, line) {
-        const context = data.contexts[line] && !system.alone ? ["--context", quoted(data.contexts[line])] : [];
+        const context = data.contexts[line] && system.inContext ? ["--context", quoted(data.contexts[line])] : [];
         const command = [system.command, ...context, ...(sources[line].startsWith("-") ? ["--"] : []), quoted(sources[line])].join(" ");
         const code = make("code", {}, command);
         const told = make("span", { role: "status" });

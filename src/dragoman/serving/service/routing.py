@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from dragoman.translation.translator import Translator
 
 _WINDOW = 32  # sentences of one request in the engine, so that short requests do not wait behind long ones
+_START = 10_000  # characters of markup that say its language
 _decoding = lru_cache(256, typed=True)(Decoding)  # checking options took a fifth of the event loop's time
 _MARKED: tuple[Literal["html"], Literal["xml"]] = ("html", "xml")
 
@@ -192,7 +193,8 @@ class Router:
         default = first if first in among else among[0]
         ends = Languages(default, self._pairs.find(ask.target, ask.target).target)
         if ask.markup != "text":
-            text = prose_of(_document(text, ask.markup, ask.ignored_tags, ends, False).segments)
+            # The start is enough, and requests wait while it is read.
+            text = prose_of(_document(text[:_START], ask.markup, ask.ignored_tags, ends, False).segments)
         return detect_language(text, among, default, ends.target)[0]
 
     def check(self, ask: Ask) -> None:
