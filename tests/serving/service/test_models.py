@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,17 @@ def test_a_list_of_terms_serves_the_pairs_that_it_names(tmp_path: Path) -> None:
         assert (answer.text, answer.source) == (english, "en")
 
     run(service, story())
+
+
+def test_a_list_has_no_terms_of_a_pair_that_it_does_not_name(tmp_path: Path) -> None:
+    save(several_bundle(languages=("de", "en", "fr", "it")), tmp_path / "model")  # of all pairs
+    (tmp_path / "a.csv").write_text("en,de\nhouse,Haus\n", encoding="utf-8")
+    model = load_served(ModelSpec(folder=tmp_path / "model", terms={"a": tmp_path / "a.csv"}))
+    known = {pair for leg in model.legs for pair in product(leg.sources, leg.targets)}
+    assert {pair for pair in known if pair[0] != pair[1] and model.terms_of("a", pair)} == {
+        ("en", "de"),
+        ("de", "en"),
+    }
 
 
 @pytest.mark.parametrize(
