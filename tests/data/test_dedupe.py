@@ -179,3 +179,15 @@ def test_equal_texts_cost_few_comparisons(tmp_path: Path, monkeypatch: pytest.Mo
     kept, _ = numbers_kept(open_pairs(pairs), Likeness("near", "both"), tmp_path)
     assert kept == [1]
     assert calls["similarity"] < 8 * len(pairs)
+
+
+def test_faults_are_sought_only_until_a_pair_of_the_group_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    monkeypatch.setattr(dedupe, "faults", lambda source, target, *_: seen.append(source) or source == "Yes.")
+    monkeypatch.setattr(dedupe, "CHUNK", 2)
+    pairs = [("Yes.", "Ja."), ("Yes.", "Ja."), ("YES", "Ja."), ("yes", "Ja."), ("Yes.", "Ja.")] * 50
+    kept, _ = numbers_kept(open_pairs(pairs), Likeness("normalised", "both"), tmp_path)
+    assert kept == [3]
+    assert seen == ["Yes.", "Yes.", "YES", "yes"]

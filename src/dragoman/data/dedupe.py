@@ -123,8 +123,10 @@ class Duplicates:
             first = np.arange(len(records))
             first[later] = 0
             first = np.maximum.accumulate(first)[later]
-            for before in (first, later - 1)[: 1 + (self._likeness.by == "near")]:
-                yield _apart(self._groups, records["row"][later], records["row"][before])
+            yield _apart(self._groups, records["row"][later], records["row"][first])
+            if self._likeness.by == "near":
+                later = later[first < later - 1]
+                yield _apart(self._groups, records["row"][later], records["row"][later - 1])
 
     def _compared(self) -> Iterator[_Compared]:
         for whole in self._candidates():
@@ -140,21 +142,22 @@ class Duplicates:
             return groups
         within = groups != np.arange(count)
         within[groups[within]] = True
-        lines, rows, done = compress(self._corpus, within.tobytes()), np.flatnonzero(within), 0
         best = np.full(count, count, np.int32)
+        lines = compress(enumerate(self._corpus), within.tobytes())
+        unknown = (line for line in lines if best[groups[line[0]]] == count)  # all rows so far have faults
         faulty = partial(_are_faulty, self._corpus.source_language or "", self._corpus.target_language or "")
-        for chunk, found in mapped(faulty, iter(lambda: [*islice(lines, CHUNK)], []), self._workers):
-            good = rows[done : (done := done + len(chunk))][~np.array(found)]
-            np.minimum.at(best, groups[good], good.astype(np.int32))
+        for chunk, found in mapped(faulty, iter(lambda: [*islice(unknown, CHUNK)], []), self._workers):
+            good = np.array([row for row, _ in chunk], np.int32)[~np.array(found)]
+            np.minimum.at(best, groups[good], good)
         return np.where(best < count, best, np.arange(count, dtype=np.int32))[groups]
 
 
 def _are_alike(likeness: Likeness, compared: _Compared) -> Array:
-    return np.array([likeness.similarity(*texts) >= likeness.least for texts in compared[2]], bool)
+    return np.array([likeness.are_alike(*texts) for texts in compared[2]], bool)
 
 
-def _are_faulty(source: str, target: str, lines: list[Line]) -> list[bool]:
-    return [bool(faults(line.source, line.target, source, target)) for line in lines]
+def _are_faulty(source: str, target: str, lines: list[tuple[int, Line]]) -> list[bool]:
+    return [bool(faults(line.source, line.target, source, target)) for _, line in lines]
 
 
 def _first(groups: Array, rows: Array) -> Array:

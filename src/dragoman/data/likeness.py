@@ -66,15 +66,21 @@ class Likeness:
         both = 1.0 if one == other else min(source, target)
         return {"both": both, "source": source, "target": target, "either": max(source, target)}[self.sides]
 
+    def are_alike(self, one: str, other: str) -> bool:
+        """Whether two texts have the least similarity. Unlike sources decide alone if both sides count."""
+        if self.sides == "both":
+            return one == other or all(value >= self.least for value in of_sides(one, other))
+        return self.similarity(one, other) >= self.least
+
     def _form(self, text: str) -> str:
         text = "" if is_blank(text) else text.strip().replace("\n", " ")
         return text if self.by == "exact" else normalised(text) or text
 
 
-def of_sides(one: str, other: str) -> list[float]:
+def of_sides(one: str, other: str) -> Iterator[float]:
     """The similarities of the sources and of the targets of two texts. A blank side is like none."""
-    sides = zip(one.split("\n"), other.split("\n"), strict=True)
-    return [similarity(left, right) if left and right else 0.0 for left, right in sides]
+    for left, right in zip(one.split("\n"), other.split("\n"), strict=True):
+        yield similarity(left, right) if left and right else 0.0
 
 
 class HeldOut:
@@ -95,7 +101,7 @@ class HeldOut:
             starts, ends = (np.searchsorted(self._keys, flat[known], end) for end in ("left", "right"))
             for row, start, end in zip((known // keys.shape[1]).tolist(), starts, ends, strict=True):
                 for place in {*self._rows[start:end].tolist()} - found[row].keys():
-                    similarities = of_sides(texts[row], self._texts[place])
+                    similarities = [*of_sides(texts[row], self._texts[place])]
                     like, value = "pair", min(similarities)
                     if value < self._likeness.least:
                         value = max(similarities)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,8 @@ def similarity(one: str, other: str) -> float:
     if one == other:
         return 1.0
     left, right = _shingles(one), _shingles(other)
-    return len(left & right) / len(left | right)
+    shared = len(left & right)
+    return shared / (len(left) + len(right) - shared)
 
 
 def signatures(texts: Sequence[str], many: int = HASHES) -> Array:
@@ -98,6 +100,7 @@ def _padded(text: str) -> str:
     return f" {text} ".ljust(SHINGLE)
 
 
+@lru_cache(64)  # the texts of a group are compared one after the other
 def _shingles(text: str) -> set[str]:
     text = _padded(text)
     return {text[start : start + SHINGLE] for start in range(len(text) - SHINGLE + 1)}
