@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from tests.data.test_dedupe import jaccard, plain, some_pairs
 
+from dragoman.data import likeness
 from dragoman.data.likeness import HeldOut
+from dragoman.data.near import similarity
 from dragoman.text.corpora.corpus import open_pairs
 
 
@@ -18,7 +21,7 @@ def test_what_is_found_is_what_all_pairs_show() -> None:
     found = {
         (line.number, place): (about["like"], about["similarity"])
         for line, likes in HeldOut(held_out, 0.8).look_for(train, 1)
-        for place, about in likes.items()
+        for place, about in likes
     }
     expected = {}
     for line in train:
@@ -40,7 +43,7 @@ def test_what_is_found_is_what_all_pairs_show() -> None:
 def test_places_are_named() -> None:
     held_out = [("test.en-de.tsv", line) for line in open_pairs([("A cat.", "Eine Katze."), ("", "Ja.")])]
     train = open_pairs([("", "x"), ("a cat", "Ein Kater."), ("No.", "ja!")], name="train.en-de.tsv")
-    (_, none), (_, cat), (_, yes) = HeldOut(held_out, 0.9).look_for(train, 1)
+    none, cat, yes = (dict(likes) for _, likes in HeldOut(held_out, 0.9).look_for(train, 1))
     assert none == {}
     assert cat[0] == {
         "file": "train.en-de.tsv",
@@ -51,4 +54,18 @@ def test_places_are_named() -> None:
     }
     assert yes[1]["like"] == "target"
     nothing = HeldOut([], 0.8).look_for(train, 1)
-    assert [likes for _, likes in nothing] == [{}, {}, {}]
+    assert [[*likes] for _, likes in nothing] == [[], [], []]
+
+
+def test_a_split_compares_no_more_than_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = [
+        (f"This page was last changed on day {i} of the year.", f"Geändert am Tag {i}.") for i in range(80)
+    ]
+    calls = []
+    monkeypatch.setattr(
+        likeness, "similarity", lambda one, other: calls.append(one) or similarity(one, other)
+    )
+    held_out = [("test", line) for line in open_pairs(text[:40])]
+    firsts = [next(likes) for _, likes in HeldOut(held_out, 0.8).look_for(open_pairs(text[40:]), 1)]
+    assert len(firsts) == 40
+    assert len(calls) < 4 * 40

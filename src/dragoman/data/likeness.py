@@ -20,6 +20,7 @@ By = Literal["exact", "normalised", "near"]
 Sides = Literal["both", "source", "target", "either"]
 _OF_TARGETS = np.uint64(0x9E3779B97F4A7C15)  # so that a source and a target never have one key
 Keyed = tuple[str, list[Line], list[str], Array]  # file, lines, and what `Likeness.keyed` says of them
+Like = tuple[int, dict[str, Any]]  # the place of a pair held out, and how a line is like it
 
 
 @dataclass(frozen=True)
@@ -93,22 +94,24 @@ class HeldOut:
         order = np.argsort(keys[rows, columns], kind="stable")
         self._keys, self._rows = keys[rows, columns][order], rows[order]
 
-    def look_for(self, corpus: Corpus, workers: int) -> Iterator[tuple[Line, dict[int, dict[str, Any]]]]:
+    def look_for(self, corpus: Corpus, workers: int) -> Iterator[tuple[Line, Iterator[Like]]]:
         """Yield each line, and by the place of each pair held out that it is like, where and how."""
         for file, lines, texts, keys in self._likeness.chunks(corpus, workers):
-            found: list[dict[int, dict[str, Any]]] = [{} for _ in lines]
-            known = np.flatnonzero(np.isin(flat := keys.ravel(), self._keys))
-            starts, ends = (np.searchsorted(self._keys, flat[known], end) for end in ("left", "right"))
-            for row, start, end in zip((known // keys.shape[1]).tolist(), starts, ends, strict=True):
-                for place in {*self._rows[start:end].tolist()} - found[row].keys():
-                    similarities = [*of_sides(texts[row], self._texts[place])]
-                    like, value = "pair", min(similarities)
-                    if value < self._likeness.least:
-                        value = max(similarities)
-                        like = ("source", "target")[similarities.index(value)]
-                    if value >= self._likeness.least:
-                        other = {"file": self._pairs[place][0], "line": self._pairs[place][1].number}
-                        about = {"file": file, "line": lines[row].number, "of": other}
-                        found[row][place] = about | {"like": like, "similarity": round(value, 4)}
-            for line, likes in zip(lines, found, strict=True):
-                yield line, dict(sorted(likes.items()))
+            starts, ends = (np.searchsorted(self._keys, keys, end) for end in ("left", "right"))
+            known = starts < ends
+            for row, line in enumerate(lines):
+                some = zip(starts[row, known[row]], ends[row, known[row]], strict=True)
+                places = {place for start, end in some for place in self._rows[start:end].tolist()}
+                yield line, self._likes(file, line, texts[row], sorted(places))
+
+    def _likes(self, file: str, line: Line, text: str, places: list[int]) -> Iterator[Like]:
+        for place in places:
+            similarities = [*of_sides(text, self._texts[place])]
+            like, value = "pair", min(similarities)
+            if value < self._likeness.least:
+                value = max(similarities)
+                like = ("source", "target")[similarities.index(value)]
+            if value >= self._likeness.least:
+                other = {"file": self._pairs[place][0], "line": self._pairs[place][1].number}
+                about = {"file": file, "line": line.number, "of": other}
+                yield place, about | {"like": like, "similarity": round(value, 4)}

@@ -100,7 +100,7 @@ def _padded(text: str) -> str:
     return f" {text} ".ljust(SHINGLE)
 
 
-@lru_cache(64)  # the texts of a group are compared one after the other
+@lru_cache(1024)  # texts of one group are compared one after the other, held-out ones again and again
 def _shingles(text: str) -> set[str]:
     text = _padded(text)
     return {text[start : start + SHINGLE] for start in range(len(text) - SHINGLE + 1)}

@@ -54,7 +54,7 @@ def divided(
     rows, kept = [*held], Counter[str]()
     for row, (line, likes) in enumerate(HeldOut([*held.values()], least).look_for(corpus, workers)):
         part = parts.get(row, "train")
-        like = next((likes[at] for at in likes if parts[rows[at]] in _HELD_OUT[part]), None)
+        like = next((about for at, about in likes if parts[rows[at]] in _HELD_OUT[part]), None)
         kept[part] += like is None
         yield part, line, like
     for part, size in {"train": 1, **sizes}.items():

@@ -168,6 +168,7 @@ def test_documents_end_in_tsv(dragoman_, folder, command, monkeypatch):
         ("dedupe all.en-de.tsv -o x.jsonl --report x.jsonl", "two outputs are the same file"),
         ("dedupe all.en-de.tsv -o x.tsv --similarity 0", "--similarity 0"),
         ("dedupe all.en-de.tsv -o x.tsv --by magic", "--by magic"),
+        ("dedupe all.en-de.tsv -o x.tsv --similarity 0.3", "--similarity without --by near"),
         ("leak all.en-de.tsv --test t.tsv -o t.tsv", "input and output are the same file"),
         ("leak all.en-de.tsv --test t.tsv --report all.en-de.tsv", "input and output are the same file"),
         ("leak all.en-de.tsv", "'--test'"),

@@ -50,6 +50,8 @@ def dedupe(
     from dragoman.data.likeness import Likeness
     from dragoman.text.corpora.writing import pair_rows
 
+    if by != "near" and similarity != 0.8:
+        raise ConfigError("--similarity without --by near", hint="add --by near")
     corpus = reading.open(text, output, report)
     with ExitStack() as stack, shown_rate(lambda number: None, "reading", shown=not reading.quiet) as done:
         likeness, workers = Likeness(by, side, similarity), reading.processes
@@ -96,7 +98,8 @@ def leak(
     with ExitStack() as stack, shown_rate(lambda number: None, "reading", shown=not reading.quiet) as done:
         clean = None if output is None else stack.enter_context(opened_output(output))
         listed = None if as_json and report is None else stack.enter_context(opened_output(report))
-        for line, likes in held_out.look_for(corpus, reading.processes):
+        for line, found_likes in held_out.look_for(corpus, reading.processes):
+            likes = dict(found_likes)
             counts["left_out" if likes else "kept"] += 1
             for place, about in likes.items():
                 found[about["like"]].add(place)
