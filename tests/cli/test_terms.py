@@ -97,6 +97,7 @@ def test_documents_mark_what_is_not_used(dragoman_, soft: Path, text: Path, tmp_
     [
         (["--terms", "none.csv"], 3, "none.csv: no such file"),
         (["--terms-mode", "hard"], 2, "--terms-mode without --terms"),
+        (["--match-least", "20"], 2, "--match-least without --memory"),
         (["--terms", "{text}/terms.csv", "--terms-mode", "both"], 2, "it must be one of: soft, hard"),
         (["--terms", "{text}/in.en"], 3, "in.en:1: no translation"),
     ],

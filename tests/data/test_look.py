@@ -255,7 +255,7 @@ def test_lines_of_one_side() -> None:
     assert table["sides"] == ("source",)
     assert table["filters"] == {}
     assert {name.partition(",")[0] for name in table["lengths"]} == {"words", "characters"}
-    assert table["pairs"] == len(path.read_text(encoding="utf-8").split("\n")) - 1
+    assert table["pairs"] == sum(map(bool, path.read_text(encoding="utf-8").split("\n")))
     assert table["kinds"].keys().isdisjoint({"equal pairs", "equal targets"})
 
 
@@ -388,3 +388,15 @@ def test_a_slider_says_what_its_limit_drops(browser: Any, page_file: Path) -> No
     assert page.locator("textarea").input_value() == "[filters]\napart = false\nratio = 2.3\n"
     assert card.locator(".drops").first.inner_text().startswith("drops 0 (")
     page.close()
+
+
+def test_empty_pairs_that_end_documents_are_no_copies() -> None:
+    plain = seen(PAIRS[:300])
+    with_ends = seen([pair for one in PAIRS[:300] for pair in (one, ("", " "))])
+    assert with_ends["pairs"] == plain["pairs"] == 300
+    for part in ("lengths", "kinds"):
+        counts, expected = (
+            {key: one["counts"] for key, one in some[part].items()} for some in (with_ends, plain)
+        )
+        assert counts == expected
+        assert counts

@@ -156,6 +156,18 @@ def test_a_memory_changes_no_placeholders(
         assert own.translate(line, split=False).text == target
 
 
+def test_a_translation_that_does_not_begin_with_the_prefix_changes_nothing(
+    translator: Translator, tmp_path: Path
+) -> None:
+    with TranslationMemory.create(tmp_path / "a.tm", source_language="en", target_language="de") as memory:
+        memory.add("abc. hgf", "cab")
+        own = translator.using(memory=memory)
+        assert own.translate("abc. hgf", prefix="ca").text == "cab"
+        assert (
+            own.translate("abc. hgf", prefix="jj").text == translator.translate("abc. hgf", prefix="jj").text
+        )
+
+
 def test_plain_lines_go_to_the_model_as_they_are(saved: Translator) -> None:
     for line in ("The dog %s sleeps. The cat", "a@b.example", "12"):
         assert saved.translate(line, split=False, minimum_length=2).tokens

@@ -114,6 +114,8 @@ class Guides:
         """Raise errors that can be found before the model is loaded, which takes seconds."""
         if self.terms_mode is not None and self.terms is None:
             raise ConfigError("--terms-mode without --terms", hint="name a list of terms with --terms")
+        if self.match_least != 70.0 and not self.memory:
+            raise ConfigError("--match-least without --memory", hint="name a memory with --memory")
         if self.terms is not None and not self.terms.exists():
             raise DataError(f"{self.terms}: no such file", hint="check the path after --terms")
         check_reverse_folder(self.reverse)

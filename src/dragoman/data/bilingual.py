@@ -66,12 +66,18 @@ def couples_of(names: Sequence[str], languages: Languages) -> tuple[list[tuple[P
     files = [_files(name) for name in names]
     if all(len(own) == 1 for own in files) and not any(os.path.isdir(name) for name in names):
         return [(files[0][0], files[1][0])], []
+    tops = [
+        name if os.path.isdir(name) else os.path.commonpath([one.parent for one in own])
+        for name, own in zip(names, files, strict=True)
+    ]
+    below = [{path.relative_to(top): path for path in own} for top, own in zip(tops, files, strict=True)]
+    # A word of a name, such as "it", may be the code of a language.
+    equal = below[0].keys() & below[1].keys() if not os.path.samefile(*tops) else set[Path]()
     sides: list[dict[str, Path]] = []
-    for name, own, language in zip(names, files, (languages.source, languages.target), strict=True):
-        top = name if os.path.isdir(name) else os.path.commonpath([one.parent for one in own])
+    for own, language in zip(below, (languages.source, languages.target), strict=True):
         side: dict[str, Path] = {}
-        for path in own:
-            key = _key(path.relative_to(top), language)
+        for place, path in own.items():
+            key = str(place) if place in equal else _key(place, language)
             if key in side:
                 raise DataError(
                     f"{side[key]} and {path}: the same name but for the language and the format",
@@ -92,12 +98,16 @@ def couples_of(names: Sequence[str], languages: Languages) -> tuple[list[tuple[P
 def _files(name: str) -> list[Path]:
     if os.path.isdir(name):
         found = [Path(place, one) for place, _, names in os.walk(name) for one in names]
-        found = sorted(one for one in found if one.is_file() and not one.name.startswith("."))
+        found = sorted(one for one in found if one.is_file() and not _is_hidden(one.relative_to(name)))
     else:
         found = [Path(one) for one in files_of(name)]
     if not found:
         raise DataError(f"{name}: no document in this folder", hint="check the path")
     return found
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def _key(path: Path, language: str) -> str:

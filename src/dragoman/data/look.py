@@ -12,7 +12,7 @@ import tempfile
 import unicodedata
 from bisect import insort
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -82,13 +82,18 @@ def look_at(corpus: Corpus, ask: Questions, workers: int, done: Callable[[int], 
 
     Raises what reading the corpus does, and DataError for terms that cannot be read.
     """
-    chunks = ((shard.name, lines) for shard in corpus.shards for lines in line_chunks(shard))
+    chunks = ((shard.name, lines) for shard in corpus.shards for lines in line_chunks(_shown_lines(shard)))
     with tempfile.TemporaryDirectory() as folder:
         looking = _Looking(ask, Path(folder))
         for (name, lines), found in mapped(partial(_measured, ask), chunks, workers):
             looking.add(name, lines, found)
             done(looking.pairs)
         return {"text": clean(corpus.name), "files": len(corpus.shards)} | looking.table()
+
+
+def _shown_lines(corpus: Corpus) -> Iterator[Line]:
+    """Yield the lines without empty pairs, which end documents."""
+    return (line for line in corpus if not is_blank(line.source + line.target))
 
 
 def _measured(ask: Questions, given: tuple[str, Sequence[Line]]) -> _Found:

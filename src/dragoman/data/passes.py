@@ -12,7 +12,6 @@ from itertools import islice
 from typing import TypeVar
 
 from dragoman.base.errors import DragomanError
-from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.lines import Line
 
 CHUNK = 2000  # lines: long enough that sending them costs little
@@ -22,7 +21,7 @@ Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 
-def line_chunks(corpus: Corpus, *, skip: int = 0) -> Iterator[list[Line]]:
+def line_chunks(corpus: Iterable[Line], *, skip: int = 0) -> Iterator[list[Line]]:
     """Yield the lines in chunks, without the first `skip`. A chunk does not depend on the shards."""
     lines = islice(corpus, skip, None)
     while chunk := [*islice(lines, CHUNK)]:
@@ -57,7 +56,7 @@ def mapped(
     except BrokenProcessPool as error:
         raise DragomanError(
             "a process that reads the text was ended",
-            hint="repeat the command, which resumes; if memory is short, use --workers 1",
+            hint="if memory is short, use --workers 1",
         ) from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

@@ -32,7 +32,7 @@ _DISCOUNT = 0.6  # of each expected count: what was seen once is chance
 _EQUAL, _ALIKE = 0.6, 0.3  # how likely an equal word is the translation, and one that begins alike
 _BEGINNING = 5  # characters
 _SHORT = 4  # a shorter word is equal by chance: "die", "in"
-_LINES = 60_000  # that a lexicon is learnt from
+LEXICON_LINES = 60_000  # that a lexicon is learnt from
 
 
 def word_tokens(text: str, language: str) -> Iterator[str]:
@@ -100,7 +100,7 @@ def learnt(
 ) -> WordTable:
     """A table of Model 1; what it leaves open is as in `alike_words`."""
     plain = alike_words(given, other)
-    lines, count_V = IdPairs(_LINES), np.zeros(len(given.number), np.int64)
+    lines, count_V = IdPairs(LEXICON_LINES), np.zeros(len(given.number), np.int64)
     for one, translation in pairs:
         lines.add(one, translation)
     if not any(map(min, zip(map(len, lines.source), map(len, lines.target), strict=True))):

@@ -57,7 +57,7 @@ class LineCutter:
         marked = line.startswith(">>") and line.startswith(tuple(map(mark, languages)))
         split = self.split and not marked and may_split(line)
         whole = not split and (prefixed or not (protecting and (kept or not has_language(line))))
-        if whole or is_blank(line) or self._remembers(line):
+        if whole or is_blank(line) or self._remembers(line, prefix.strip()):
             return [item], _only
         # Of the whole line: a sentence alone may be too short to say its language.
         decoding = self.maker.decoding
@@ -94,10 +94,12 @@ class LineCutter:
             ways.append("protected" if own else "")
         return items or [_NOTHING], partial(self._joined, item.line, parts, ways)
 
-    def _remembers(self, line: str) -> bool:
+    def _remembers(self, line: str, prefix: str) -> bool:
         """Whether the memory has a translation of the line that can be used."""
         match = None if self.memory is None else self.memory.exact(line)
-        return match is not None and (self.protect is None or match.keeps_placeholders)
+        if match is None or not match.target.startswith(prefix):
+            return False
+        return self.protect is None or match.keeps_placeholders
 
     def _joined(
         self, line: str, parts: Segmented, ways: Sequence[str], found: Sequence[Translation]

@@ -202,6 +202,8 @@ def test_the_default_rules(dragoman_) -> None:
         (("-o", "x.txt"), "x.txt: pairs are written as"),
         (("-o", "x.de-en.tsv"), "from de to en by its name"),
         (("-o", "x.tsv", "--keep", "0.5"), "--keep without --score"),
+        (("-o", "x.tsv", "--by", "round-trip"), "--by without --score"),
+        (("-o", "x.tsv", "--max-length", "4"), "--max-length and --batch-tokens are for --score"),
         (("-o", "x.tsv", "--workers", "0"), "--workers 0"),
         (
             ("-o", "x.tsv", "--source-language", "de", "--target-language", "en"),

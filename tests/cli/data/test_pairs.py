@@ -65,6 +65,11 @@ def test_every_kind_of_output_is_read_again(kind: str, capsys: pytest.CaptureFix
         (["docs/en", "hollow"], 2, "hollow"),
         (["docs/en", "hollow", "--target-language", "de"], 3, "hollow"),
         (["manual.en.txt", "manual.de.txt", "--model", "nowhere"], 4, "nowhere"),
+        (
+            ["manual.en.txt", "manual.de.txt", "--model", "x", "--lexicon", "a.tsv"],
+            2,
+            "--lexicon has no effect",
+        ),
     ],
 )
 def test_bad_input_is_refused(
@@ -90,3 +95,16 @@ def test_text_of_pages_is_without_markup(capsys: pytest.CaptureFixture[str]) -> 
 
     assert run(["data", "pairs", "page.en.html", "page.de.html", "--least", "0"]) == 0
     assert capsys.readouterr().out == "14en\t14de\nRun a<b> & wait.\ta<b> aufrufen & warten.\n"
+
+
+def test_hidden_folders_are_left_out_and_equal_names_belong_together(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The English word "it" is also the code of Italian, so no code is taken out of equal names."""
+    for language, text in (("en", ENGLISH), ("it", GERMAN)):
+        for place in (f"both/{language}/.git", f"both/{language}"):
+            Path(place).mkdir(parents=True, exist_ok=True)
+            Path(place, "how-to-use-it.txt").write_text(text, encoding="utf-8")
+    assert run(["data", "pairs", "both/en", "both/it", "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)["documents"]
+    assert one["documents"] == "both/en/how-to-use-it.txt both/it/how-to-use-it.txt"

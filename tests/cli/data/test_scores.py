@@ -118,8 +118,10 @@ def test_a_lexicon_is_learnt_once_and_needs_lines_with_two_sides(dragoman_, fold
     monkeypatch.chdir(folder)
     write(folder / "sides.en-de.tsv", [("A dog.", ""), ("", "Ein Hund."), ("One", "Eins")])
     words = ("data", "clean", "sides.en-de.tsv", *words[3:])
+    Path("x.en-de.tsv.scores").write_text("of another command")
     assert dragoman_(*words, "--keep", 1, "-o", "x.en-de.tsv").code == 0
     assert read("x.en-de.tsv") == [("One", "Eins")]
+    assert Path("x.en-de.tsv.scores").read_text() == "of another command"
 
 
 def test_a_least_score_and_the_file_of_scores(dragoman_, folder, words, models, monkeypatch) -> None:
@@ -294,3 +296,16 @@ def test_empty_pairs_have_no_score_and_stay(dragoman_, folder) -> None:
         assert len(rows) - len(kept[-1]) == (len(text) if between else 0)
     assert kept[0] == kept[1] == kept[2]
     assert len(kept[0]) < len(text)
+
+
+def test_the_report_has_a_number_for_a_pair_without_a_score(dragoman_, folder, words) -> None:
+    write(folder / "all.en-de.tsv", [*TEXT, (" ".join([PAIRS[0][0]] * 9), " ".join([PAIRS[0][1]] * 9))])
+    ended = dragoman_(*words, "--keep", "0.5", "--max-length", "30", "-o", "x.en-de.tsv")
+
+    assert ended.code == 0, ended.err
+    rows = [
+        json.loads(row, parse_constant=pytest.fail) for row in Path("report.jsonl").read_text().splitlines()
+    ]
+    long = [row["filters"] for row in rows if "score: too long" in row["filters"]]
+    assert long
+    assert all(one == {"score: too long": 1.0} for one in long)

@@ -93,14 +93,15 @@ def clean_text(
     scoring.check()
     models = scoring.score or []
     loading.check(models)
-    if not models and loading != Loading():
-        raise ConfigError("--dtype and --average are for --score", hint="leave them out")
+    if not models and (loading != Loading() or decoding != Decoding(max_source_tokens=256)):
+        hint = "leave them out"
+        raise ConfigError("--dtype, --average, --max-length and --batch-tokens are for --score", hint=hint)
     regular = output.is_file() or not output.exists()
     if regular:
         check_kind(output)
     table = {} if rules is None else read_rules(rules)
     if report is None and not regular:
-        raise ConfigError(f"{output}: a report to which file?", hint="name one with --report")
+        raise ConfigError(f"{output}: not a file: a report to which file?", hint="name one with --report")
     report = report or output.with_name(f"{output.name}.report.jsonl.gz")
     if not report.name.endswith((".jsonl", ".jsonl.gz")):
         raise ConfigError(
@@ -147,7 +148,7 @@ def clean_text(
 
     with ExitStack() as stack:
         chunks: Callable[..., Iterator[RuledLines]] = partial(ruled_chunks, corpus, parts)
-        scores = scoring.scores or output.with_name(f"{output.name}.scores")
+        scores = scoring.scores or output.with_name(f"{output.name}.unfinished.scores")
         if scorer is not None:
             if not regular and scoring.scores is None:
                 scores = Path(stack.enter_context(TemporaryDirectory()), "scores")

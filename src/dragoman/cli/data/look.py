@@ -52,7 +52,7 @@ def look(
     for corpus, sides in corpora:
         languages = corpus.source_language, corpus.target_language
         if terms is not None and not (all(languages) and len(sides) > 1):
-            hint = "pass --source-language and --target-language"
+            hint = "pass --source-language and --target-language" if len(sides) > 1 else "name both texts"
             raise ConfigError(f"{corpus.name}: terms of which languages?", hint=hint)
         parts, missing = rules_of(corpus, limits, languages)
         ask = Questions(languages, sides, terms, next(iter(parts.values())))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from io import TextIOBase
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Annotated, cast
 
 from dragoman.base.errors import ConfigError, DataError
@@ -93,6 +94,8 @@ def pairs_from_documents(
         check_pairs_languages(output, *codes)
     if alone and not quiet:
         warn(f"{count(len(alone), 'document')} without a partner: {listing([*map(str, alone)], most=5)}")
+    if lexicon and (model or reverse):
+        raise ConfigError("--lexicon has no effect with a model", hint="leave out --lexicon, or the model")
     known = _known(lexicon or (), codes)
     models = _model(model, *codes), _model(reverse, *codes[::-1])
     done: list[AlignedDocuments] = []
@@ -135,9 +138,12 @@ def pairs_from_documents(
 def _known(names: Sequence[str], languages: tuple[str, str]) -> list[tuple[str, str]]:
     if not names:
         return []
+    from dragoman.data.words import LEXICON_LINES
     from dragoman.text.corpora.corpus import open_corpus
+    from dragoman.text.corpora.reservoir import draw_sample
 
-    return [(line.source, line.target) for line in open_corpus(names, languages=languages)]
+    lines = ((line.source, line.target) for line in open_corpus(names, languages=languages))
+    return draw_sample(lines, LEXICON_LINES, Random(1))
 
 
 def _model(folder: Path | None, source: str, target: str) -> Translate | None:

@@ -72,8 +72,8 @@ class Scoring:
         if self.by == "lexicon" and (self.score or self.reverse):
             raise ConfigError("--by lexicon uses no model", hint="leave out --score and --reverse")
         if not self.score and self.by != "lexicon":
-            for flag in ("reverse", "keep", "least", "scores"):
-                if getattr(self, flag) is not None:
+            for flag in ("by", "reverse", "keep", "least", "scores"):
+                if getattr(self, flag) not in (None, "dual"):
                     raise ConfigError(f"--{flag} without --score", hint="name a model with --score")
             return
         if self.by == "dual" and self.reverse is None:
@@ -164,7 +164,7 @@ def with_scores(
         if len(own) < len(chunk.lines):
             raise wrong
         low = {
-            place: (f"score: {reason}" if reason else "score", 1 - score)
+            place: (f"score: {reason}", 1.0) if reason else ("score", 1 - score)
             for place, ((score, reason), good) in enumerate(own)
             if not good
         }

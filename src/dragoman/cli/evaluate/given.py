@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dragoman.translation.translator import Translator
 
 _ATTENTION = "Align by this attention: of a head or the mean of a layer, from 1. [default: the model's]"
-_TOGETHER, _JUDGED = 1024, 256  # pairs that are held at once
+_TOGETHER, _JUDGED = 1024, 32  # pairs that are held at once
 
 
 def align(

@@ -267,3 +267,19 @@ def test_dates_of_other_languages_are_left_out(tmp_path: Path) -> None:
     assert unit.about == {
         "creationid": "Ada", "changedate": "2", "changeid": "Bob", "usagecount": "4", "note": "of a table",
     }  # fmt: skip
+
+
+def test_units_that_the_parser_keeps_back_until_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Versions of expat from 2.6 on do so after a long token."""
+    parts: list[bytes] = []
+    feed = tmx._Reader.feed
+
+    def late(reader: tmx._Reader, data: bytes, *, final: bool) -> None:
+        parts.append(data)
+        feed(reader, b"".join(parts) if final else b"", final=final)
+
+    monkeypatch.setattr(tmx._Reader, "feed", late)
+    path = put(tmp_path, unit(en="a", de="b") + unit(en="c", de="d"))
+    assert pairs(path) == [("a", "b"), ("c", "d")]

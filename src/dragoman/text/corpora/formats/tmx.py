@@ -268,6 +268,7 @@ def _units(file: TextFile, reader: _Reader) -> Iterator[Unit]:
                 if number * _BLOCK - reader.parser.CurrentByteIndex > _LONGEST:
                     raise reader.problem(f"a tag or a name of more than {_LONGEST:,} bytes")
             reader.feed(b"", final=True)
+            yield from reader.units  # new versions of the parser keep a part back until the end
         except Exception as error:
             if fault := damage(error, file.name):
                 raise DataError(f"{file.name}: {fault}", hint="copy or download it again") from error
