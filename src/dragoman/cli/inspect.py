@@ -27,9 +27,7 @@ Picture = Literal["html", "svg", "png"]
 Output = Annotated[
     Path | None, Flag("Write to this file. [default: text, to the terminal]", flag="--output -o")
 ]
-Format = Annotated[
-    Form | None, Flag("Output format. [default: from the name of the file, or txt]", flag="--format")
-]
+Format = Annotated[Form | None, Flag("Output format. [default: from the name of the file, or txt]")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -356,26 +356,21 @@ NumberType = Annotated[
     Flag(
         "Type of the numbers. auto: int8 if the model is quantised, else float32. int8 needs the native "
         "engine.",
-        flag="--dtype",
         section="Models",
     ),
 ]
-Lowercase = Annotated[bool, Flag("Also score in lower case.", flag="--lowercase")]
+Lowercase = Annotated[bool, Flag("Also score in lower case.")]
 Json = Annotated[bool, Flag("Print one JSON document.", flag="--json")]
 Bootstrap = Annotated[
     int | None,
-    Flag(
-        "Resamples for intervals and tests; 0 for no intervals. [default: 1000; --test ar: 10000]",
-        flag="--bootstrap",
-    ),
+    Flag("Resamples for intervals and tests; 0 for no intervals. [default: 1000; --test ar: 10000]"),
 ]
 ChrfWords = Annotated[bool, Flag("Also score by chrF++: chrF with words and pairs of words.")]
 Page = Annotated[
     Path | None,
     Flag(
         "Also write an HTML page about the errors: scores by length, rare words, documents and faults, and "
-        "every line. Adds chrF++.",
-        flag="--page",
+        "every line. Adds chrF++."
     ),
 ]
 Comet = Annotated[
@@ -390,33 +385,24 @@ CometPython = Annotated[
 ]
 TestName = Annotated[
     Literal["bs", "ar"],
-    Flag("With --against: paired bootstrap resampling, or approximate randomisation.", flag="--test"),
+    Flag("With --against: paired bootstrap resampling, or approximate randomisation."),
 ]
-Recipe = Annotated[Path | None, Flag("A recipe (TOML).", flag="--recipe")]
+Recipe = Annotated[Path | None, Flag("A recipe (TOML).")]
 Seeds = Annotated[
     int | None,
     Flag(
         "Train N times, with the recipe's seed and the next ones, each in its own folder seed-..., and "
-        "report the mean and standard deviation of the scores.",
-        flag="--seeds",
+        "report the mean and standard deviation of the scores."
     ),
 ]
 Data = Annotated[
     Path | None,
-    Flag(
-        "Folder of the text that a recipe or pipeline names. [default: $DRAGOMAN_DATA]",
-        flag="--data",
-        metavar="FOLDER",
-    ),
+    Flag("Folder of the text that a recipe or pipeline names. [default: $DRAGOMAN_DATA]", metavar="FOLDER"),
 ]
-NoVerify = Annotated[bool, Flag("Do not compare the model with the other program.", flag="--no-verify")]
+NoVerify = Annotated[bool, Flag("Do not compare the model with the other program.")]
 VerifyOn = Annotated[
     str | None,
-    Flag(
-        "Compare on the lines of this text. [default: a few sentences of dragoman's own]",
-        flag="--verify-on",
-        metavar="FILE",
-    ),
+    Flag("Compare on the lines of this text. [default: a few sentences of dragoman's own]", metavar="FILE"),
 ]
 Quiet = Annotated[bool, Flag("Print only errors.", flag="--quiet -q")]
 Verbose = Annotated[

@@ -18,7 +18,7 @@ from dragoman.cli.writing import opened_output, shown_rate
 
 Text = Annotated[list[str], argument("TEXT...", TEXT)]
 _ALIKE = "Texts are alike that share this part of their runs of four characters (Jaccard index)."
-Similarity = Annotated[float, Flag(_ALIKE, flag="--similarity", above=0, at_most=1)]
+Similarity = Annotated[float, Flag(_ALIKE, above=0, at_most=1)]
 _REPORT = "Write a line (JSON) for each pair left out: its place, that of the pair it is like, and how."
 Report = Annotated[Path | None, Flag(_REPORT)]
 

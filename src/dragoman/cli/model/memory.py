@@ -27,15 +27,11 @@ memory = Commands(
 )
 
 File = Annotated[Path, argument("FILE", "A translation memory.")]
-SourceLanguage = Annotated[
-    str | None,
-    Flag("For a new memory: the language of the sources.", flag="--source-language", metavar="CODE"),
-]
+SourceLanguage = Annotated[str | None, Flag("For a new memory: the language of the sources.", metavar="CODE")]
 TargetLanguage = Annotated[
-    str | None,
-    Flag("For a new memory: the language of the translations.", flag="--target-language", metavar="CODE"),
+    str | None, Flag("For a new memory: the language of the translations.", metavar="CODE")
 ]
-Author = Annotated[str, Flag("Who translated.", flag="--author", metavar="NAME")]
+Author = Annotated[str, Flag("Who translated.", metavar="NAME")]
 
 
 @memory.command("add", short_help="Add one translation.")
