@@ -138,14 +138,9 @@ def _gather(source: Path, folder: Path) -> None:
         if not ours or path.suffix != ".gz":
             (folder / path.name).symlink_to(path.absolute())
             continue
-        total = 0
         try:
-            with gzip.open(path) as packed, (folder / name).open("wb") as file:
-                while block := packed.read(_BLOCK):
-                    total += len(block)
-                    if total > _MOST_BYTES:
-                        raise DataError(f"{path}: more than {_MOST_BYTES:,} bytes", hint="is it a model?")
-                    file.write(block)
+            with gzip.open(path) as packed:
+                _copy(packed, folder / name, path, _MOST_BYTES)
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(f"{path}: a damaged file ({error})", hint="download it again") from error
 
@@ -191,7 +186,7 @@ def _tar_members(tar: tarfile.TarFile) -> Iterator[Member]:
 
 
 def _write_all(archive: Path, folder: Path, members: Iterable[Member]) -> None:
-    total = 0
+    left = _MOST_BYTES
     for number, (name, content) in enumerate(members, 1):
         pure = PurePosixPath(name.replace("\\", "/"))
         unsafe = pure.is_absolute() or ".." in pure.parts or ":" in name or "\0" in name
@@ -202,12 +197,20 @@ def _write_all(archive: Path, folder: Path, members: Iterable[Member]) -> None:
             raise DataError(f"{archive}: more than {_MOST_FILES:,} files", hint="is it a model?")
         path = folder.joinpath(*pure.parts)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with content, path.open("wb") as file:
-            while block := content.read(_BLOCK):
-                total += len(block)
-                if total > _MOST_BYTES:
-                    raise DataError(f"{archive}: more than {_MOST_BYTES:,} bytes", hint="is it a model?")
-                file.write(block)
+        with content:
+            left -= _copy(content, path, archive, left)
+
+
+def _copy(content: IO[bytes] | gzip.GzipFile, path: Path, source: Path, most: int) -> int:
+    """Write a file and return its size. Raises DataError about `source` for more than `most` bytes."""
+    size = 0
+    with path.open("wb") as file:
+        while block := content.read(_BLOCK):
+            size += len(block)
+            if size > most:
+                raise DataError(f"{source}: more than {_MOST_BYTES:,} bytes", hint="is it a model?")
+            file.write(block)
+    return size
 
 
 def _only_folder(folder: Path) -> Path:

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from torch import Tensor
@@ -242,7 +241,7 @@ class Trainer:
             rows = batches[own].rows.tolist()
             lines = f", {corpus.whereabouts(rows, epoch=progress.epoch, seed=self.seed)}" if rows else ""
             places.append((number, f"batch {number} of {self.config.accumulate * progress.processes}{lines}"))
-        every = dict(itertools.chain.from_iterable(world.gather(places)))
+        every = dict(chain.from_iterable(world.gather(places)))
         return "; ".join(every[number] for number in sorted(every))
 
     # ---- between updates -------------------------------------------------------------------------
@@ -289,33 +288,31 @@ class Trainer:
             )
 
     def _report(self) -> None:
-        progress, totals = self.progress, self.progress.totals
+        config, progress, totals = self.config, self.progress, self.progress.totals
         if not totals.tokens:
             return  # all updates since the last report were skipped
         progress.totals = Totals()
+        eta = progress.seconds * (config.max_updates - progress.step) / progress.step
+        if config.max_minutes is not None:
+            eta = min(eta, 60 * config.max_minutes - progress.seconds)
         report = Report(
             step=progress.step,
             epoch=progress.epoch,
             loss=totals.loss / totals.tokens,
             nll=totals.nll / totals.tokens,
             perplexity=perplexity(totals.nll / totals.tokens),
-            learning_rate=self.config.rate(progress.step, self.model.config.d_model, progress.seconds),
+            learning_rate=config.rate(progress.step, self.model.config.d_model, progress.seconds),
             tokens_per_second=totals.tokens / totals.seconds,
             padding=1 - totals.real / totals.slots,
             gradient_norm=totals.gradient_norm,
             tokens=progress.tokens,
             seconds=progress.seconds,
-            eta_seconds=self._eta(),
+            eta_seconds=eta,
             peak_memory=peak_memory(),
         )
         if self.world.leads:
             self.metrics.append(report)
         self.observer.on_report(report)
-
-    def _eta(self) -> float:
-        progress, config = self.progress, self.config
-        eta = progress.seconds * (config.max_updates - progress.step) / progress.step
-        return eta if config.max_minutes is None else min(eta, 60 * config.max_minutes - progress.seconds)
 
     def _validate(self) -> None:
         self.saver.check_finite(self.progress.step)

@@ -79,11 +79,7 @@ class Examiner:
         return World(0, 1, self.learner.world.device)
 
     def _losses(self, world: World) -> dict[str, float]:
-        self.learner.model.eval()
-        with self.learner.rounded(), torch.inference_mode():
-            return {
-                direction_name(direction): self._loss(text, world) for direction, text in self.valid.items()
-            }
+        return {direction_name(direction): self._loss(text, world) for direction, text in self.valid.items()}
 
     def _counting(self, losses: Mapping[str, float]) -> float | None:
         if not losses:
@@ -94,19 +90,19 @@ class Examiner:
 
     def loss_of(self, corpus: TrainingText) -> float:
         """Negative log-likelihood of a text in nats a token, without smoothing, by this process alone."""
-        self.learner.model.eval()
-        with self.learner.rounded(), torch.inference_mode():
-            return self._loss(corpus, self._alone)
+        return self._loss(corpus, self._alone)
 
     def _loss(self, corpus: TrainingText, world: World) -> float:
+        self.learner.model.eval()
         source, target = corpus.epoch(0, seed=0)
         size = self.learner.config.batch_tokens
         groups = plan(source.lengths, target.lengths, batch_tokens=size, seed=0, epoch=0)
         sums = torch.zeros(len(groups), 2, dtype=torch.float64)
-        for number in range(world.rank, len(groups), world.size):
-            batch = batch_of(source, target, groups[number], self.learner.model.config).to(world.device)
-            sums[number, 0] = float(self.learner.objective(batch)[1])
-            sums[number, 1] = batch.tokens
+        with self.learner.rounded(), torch.inference_mode():
+            for number in range(world.rank, len(groups), world.size):
+                batch = batch_of(source, target, groups[number], self.learner.model.config).to(world.device)
+                sums[number, 0] = float(self.learner.objective(batch)[1])
+                sums[number, 1] = batch.tokens
         # Summed in the order of the groups, so that the loss does not depend on the number of processes.
         total, tokens = world.sum(sums.to(world.device)).cpu().cumsum(0)[-1].tolist()
         return float(total / tokens)

@@ -182,7 +182,7 @@ def not_finite(weights: Mapping[str, Tensor]) -> list[str]:
     return [name for name, weight in weights.items() if not bool(torch.isfinite(weight).all())]
 
 
-def check_finite(weights: Mapping[str, Tensor], what: str, *, hint: str = _VERIFY) -> None:
-    """Raise ModelError if a number in the weights is NaN or infinite. The message begins with `what`."""
+def check_finite(weights: Mapping[str, Tensor], what: str, *, hint: str = _VERIFY, most: int = 20) -> None:
+    """Raise ModelError if a number is NaN or infinite: `what`, and at most so many names of weights."""
     if names := not_finite(weights):
-        raise ModelError(f"{what} NaN or infinite in {listing(names)}", hint=hint)
+        raise ModelError(f"{what} NaN or infinite in {listing(names, most=most)}", hint=hint)

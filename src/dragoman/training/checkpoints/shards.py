@@ -210,15 +210,12 @@ class _Stored:
             first, last = max(first, rows.start) - rows.start, min(last, rows.stop) - rows.start
             if first >= last:
                 return None
-        self._check_digest(place.path)
+        if (digest := self._digests.pop(place.path, None)) is not None and digest_of(place.path) != digest:
+            raise ModelError(f"{place.path}: damaged: its digest is not the recorded one", hint=DAMAGED)
         with _opened(place.path) as file:
             part = file.get_slice(place.key)
             value: Tensor = part[first:last] if part.get_shape() else file.get_tensor(place.key)
             return value
-
-    def _check_digest(self, path: Path) -> None:
-        if (digest := self._digests.pop(path, None)) is not None and digest_of(path) != digest:
-            raise ModelError(f"{path}: damaged: its digest is not the recorded one", hint=DAMAGED)
 
 
 @contextmanager

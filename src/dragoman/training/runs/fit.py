@@ -9,13 +9,13 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from dragoman.base.errors import DataError, DragomanError, ModelError
-from dragoman.base.tables import count, listing
+from dragoman.base.errors import DataError, DragomanError
+from dragoman.base.tables import count
 from dragoman.evaluation.risk.calibrate import calibrate_folder
 from dragoman.models import loops as native
 from dragoman.models.folder import bundle as model_folder
 from dragoman.models.folder.bundle import Bundle
-from dragoman.models.folder.weights import not_finite, put_weights, read_weights, weights_of
+from dragoman.models.folder.weights import check_finite, put_weights, read_weights, weights_of
 from dragoman.models.layers.embeddings import close, open_tokens, reopen
 from dragoman.models.lora import add_lora, learn_rows
 from dragoman.models.seq2seq import AnySeq2Seq, build_model
@@ -227,10 +227,7 @@ def _start_from_teacher(
 ) -> None:
     """Give the model those weights of the teacher that have the names and shapes of its own."""
     teacher, own = Translator.load(place, download=True).bundle.model, weights_of(model)
-    if names := not_finite(weights_of(teacher)):
-        raise ModelError(
-            f"{place}: NaN or infinite in {listing(names, most=3)}", hint="choose another teacher"
-        )
+    check_finite(weights_of(teacher), f"{place}:", hint="choose another teacher", most=3)
     # Tied weights by each of their names: the student may have them apart.
     weights = dict(cast(nn.Module, teacher).named_parameters(remove_duplicate=False))
     same = {name: weights[name] for name in own if name in weights and weights[name].shape == own[name].shape}
@@ -243,10 +240,7 @@ def _start_from(base: Bundle, model: AnySeq2Seq, prepared: Prepared, say: Callab
     """Give the model the weights of the base, and adapters if the recipe trains some."""
     tuning = prepared.recipe.tuning
     extended = prepared.base.config.extended if prepared.base is not None else None
-    if names := not_finite(weights_of(base.model)):
-        raise ModelError(
-            f"{tuning.base}: NaN or infinite in {listing(names, most=3)}", hint="choose another base"
-        )
+    check_finite(weights_of(base.model), f"{tuning.base}:", hint="choose another base", most=3)
     if open_tokens(base.model.logits.bias) is not None:
         seen_V = torch.from_numpy(prepared.training.in_targets(model.config.target_vocab))
         # In the base, too: the tuned weights are averaged with its weights at the end.

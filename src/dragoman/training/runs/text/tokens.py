@@ -141,7 +141,8 @@ def _same_text(texts: Texts, folder: RunFolder) -> bool:
     parts = _parts(texts)
     learnt = _training_parts(texts)
     validated = {part: "validation" for part in parts if part.startswith("valid")}
-    names = dict.fromkeys(learnt, "training") | (validated or {"valid": "validation"}) | _OTHERS
+    names = dict.fromkeys(learnt, "training") | (validated or {"valid": "validation"})
+    names |= {"replay": "replayed", "general": "general"}
     tokens = {part: folder.checkpoints.corpus(part) for part in names}
     same: list[bool | None] = []
     for part, name in names.items():
@@ -156,6 +157,3 @@ def _same_text(texts: Texts, folder: RunFolder) -> bool:
                 hint="restore the text, or choose another folder with -o",
             )
     return all(same)
-
-
-_OTHERS = {"replay": "replayed", "general": "general"}
