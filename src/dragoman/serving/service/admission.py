@@ -123,14 +123,11 @@ class Admission:
     and makes none late that was taken in before (earliest deadline first: Liu and Layland 1973, section 7).
     """
 
-    def __init__(
-        self, limits: Limits, counting: Counting, clock: Callable[[], float], *, full: int = FULL
-    ) -> None:
-        """`full`: characters that keep the models busy."""
+    def __init__(self, limits: Limits, counting: Counting, clock: Callable[[], float]) -> None:
         self._limits, self._counting, self._clock = limits, counting, clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # what is left, and when
         self.characters = 0  # that wait or are being translated
-        self.pace = Pace(clock, full)
+        self.pace = Pace(clock, FULL)
         self._places: list[QueuePlace] = []  # by order
 
     @property

@@ -67,9 +67,9 @@ class TooLong(DataError):
 class Overloaded(DragomanError):
     """The queue is full, or a client asks for more than its share."""
 
-    def __init__(self, what: str, *, retry_after: float, hint: str = "") -> None:
+    def __init__(self, what: str, *, retry_after: float) -> None:
         """`retry_after`: seconds after which it may work."""
-        super().__init__(what, hint=hint or f"try again in {max(1, ceil(retry_after))} s")
+        super().__init__(what, hint=f"try again in {max(1, ceil(retry_after))} s")
         self.retry_after = retry_after
 
 
