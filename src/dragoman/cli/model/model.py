@@ -134,8 +134,6 @@ def model_average(
         checkpoints, name = Checkpoints(folders[0] / "checkpoints"), folders[0]
         steps = checkpoints.chosen(last=last, best=best, by=by)
         folders = [checkpoints.step(step) for step in steps]
-    if len(folders) < 2:
-        raise ConfigError("averaging needs at least two models", hint="name two models or more")
     _check_folders(folders, output)
     from dragoman.models.folder.average import average_folders
 

@@ -15,14 +15,14 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from dragoman.base.errors import ConfigError, ModelError
+from dragoman.base.errors import ConfigError
 from dragoman.models.layers.memory import Memory
 from dragoman.models.search.constrained import constrained_beam
 from dragoman.models.search.rows import Choice, Watch, best, choices, finished_rows, start_rows, step_rows
 from dragoman.models.search.rule_masks import Mask
 from dragoman.models.search.sampling import Uniforms, draw
 from dragoman.models.seq2seq import AnySeq2Seq
-from dragoman.translation.search.engine import Hypothesis
+from dragoman.translation.search.engine import Hypothesis, no_translation
 from dragoman.translation.search.options import Beam, Sample
 from dragoman.translation.search.phrases import Tracker
 
@@ -70,10 +70,7 @@ def search(
         for sentence, hypothesis in finished:
             hypotheses[sentence].append(hypothesis)
     if not all(hypotheses):
-        raise ModelError(
-            "search: the model gives every translation of a sentence probability 0",
-            hint="are its weights damaged, or do the rules forbid what they force?",
-        )
+        raise no_translation()
     for sentence, each in enumerate(hypotheses):
         each.sort(key=lambda one: -one.score)
         if trackers_B is not None:

@@ -16,12 +16,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from dragoman.base.errors import ModelError
 from dragoman.models.layers.memory import Memory
 from dragoman.models.search.rule_masks import Mask, never_generated
 from dragoman.models.seq2seq import AnySeq2Seq, State
 from dragoman.models.shapes import ModelConfig
-from dragoman.translation.search.engine import Hypothesis
+from dragoman.translation.search.engine import Hypothesis, no_probabilities
 from dragoman.translation.search.options import Beam, Sample
 
 COLUMNS = 256
@@ -137,11 +136,7 @@ def choices(
     logp_NV = logits_NV.log_softmax(-1)  # a new tensor, because the following code changes it
     own_end_N = logp_NV[:, end].clone()
     if bool(own_end_N.isnan().any()):  # one bad logit makes its whole row NaN
-        raise ModelError(
-            f"search: the model gives no probabilities after {live.token_NT.shape[1]} tokens "
-            "(its logits are NaN, infinite, or all -inf)",
-            hint="are its weights damaged? Train again, or load another checkpoint",
-        )
+        raise no_probabilities(live.token_NT.shape[1])
     if mask is not None:
         logp_NV = mask(live.token_NT, logp_NV, live.sentence_N)
     logp_NV.index_fill_(1, never, -math.inf)

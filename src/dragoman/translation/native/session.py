@@ -7,9 +7,9 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dragoman.base.errors import ConfigError, DragomanError, ModelError
+from dragoman.base.errors import ConfigError, DragomanError
 from dragoman.translation.native.library import functions
-from dragoman.translation.search.engine import Hypothesis
+from dragoman.translation.search.engine import Hypothesis, no_probabilities, no_translation
 
 _COLLECTED = 1024  # answers that are taken together
 _REFUSED = 2  # by `dragoman_submit`
@@ -65,9 +65,9 @@ class Session:
             if failed == -2:
                 raise _out_of_memory()
             if failed >= 0:
-                raise _no_probabilities(failed)
+                raise no_probabilities(failed)
             if not count:
-                raise _impossible()
+                raise no_translation()
             number, width = sources.pop(key)
             hypotheses = []
             for _ in range(count):
@@ -100,21 +100,6 @@ class Session:
 
     def _clear(self) -> None:
         self._numbers, self._fractions, self._count = array("i"), array("d"), 0
-
-
-def _no_probabilities(tokens: int) -> ModelError:
-    return ModelError(
-        f"search: the model gives no probabilities after {tokens} tokens "
-        "(its logits are NaN, infinite, or all -inf)",
-        hint="are its weights damaged? Train again, or load another checkpoint",
-    )
-
-
-def _impossible() -> ModelError:
-    return ModelError(
-        "search: the model gives every translation of a sentence probability 0",
-        hint="are its weights damaged, or do the rules forbid what they force?",
-    )
 
 
 def _refused() -> DragomanError:

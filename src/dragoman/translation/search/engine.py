@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from dragoman.base.errors import ModelError
 from dragoman.translation.search.options import AttentionOf, Beam, Sample
 from dragoman.translation.search.rules import Rule
 
@@ -74,6 +75,23 @@ def without_start(hypothesis: Hypothesis, start: int, how: Beam | None = None) -
         logp=logp,
         token_logp=own,
         attention=hypothesis.attention[start:],
+    )
+
+
+def no_probabilities(tokens: int) -> ModelError:
+    """The error of a model whose logits are no numbers after so many tokens."""
+    return ModelError(
+        f"search: the model gives no probabilities after {tokens} tokens "
+        "(its logits are NaN, infinite, or all -inf)",
+        hint="are its weights damaged? Train again, or load another checkpoint",
+    )
+
+
+def no_translation() -> ModelError:
+    """The error of a search that finds nothing."""
+    return ModelError(
+        "search: the model gives every translation of a sentence probability 0",
+        hint="are its weights damaged, or do the rules forbid what they force?",
     )
 
 
