@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from html import escape
 
-from dragoman.base.html.document import PACKAGE, bundled, deflated, document, inert
+from dragoman.base.html.document import bundled, deflated, document, inert, page_styles
 from dragoman.course import MODEL, recorded_runs
 from dragoman.course.texts import CHAPTERS, chapter, labels
 from dragoman.translation.native.web.wasm import engine_wasm
-
-_STYLES = ("inspection/views/page/style.css", "course/web/style.css")
 
 
 def course_page(language: str = "en") -> str:
@@ -32,7 +30,7 @@ def course_page(language: str = "en") -> str:
         title=words["title"],
         body=f'<noscript>{words["noscript"]}</noscript><main id="course">{sections}</main>',
         script=bundled("course/web/course.js"),
-        styles=["\n".join((PACKAGE / one).read_text(encoding="utf-8") for one in _STYLES)],
+        styles=page_styles("course/web/style.css"),
         data=data,
         engine=True,
         language=language,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.base.html.document import PACKAGE, bundled, document, inert
+from dragoman.base.html.document import bundled, inert, scripted_page
 from dragoman.base.languages import language_name, same
 from dragoman.base.tables import listing
 from dragoman.data.align import Bead, Prose
@@ -170,10 +170,9 @@ class AlignedDocuments:
         """Yield the text of each bead with both sides and at least this confidence."""
         for one in self.beads:
             if all(one.sides) and one.confidence >= least:
-                spans = (self.source, one.start, one.end), (self.target, one.target_start, one.target_end)
                 source, target = (
                     between(" ", "en", side.language).join(side.sentences[start:end])
-                    for side, start, end in spans
+                    for side, (start, end) in zip((self.source, self.target), one.spans, strict=True)
                 )
                 yield source, target
 
@@ -202,11 +201,6 @@ def review_page(documents: Sequence[AlignedDocuments], least: float) -> str:
         for one in documents
     ]
     languages = [side.language for side in (documents[0].source, documents[0].target)]
-    styles = ("inspection/views/page/style.css", "data/web/pairs.css")
-    return document(
-        title="Sentence pairs",
-        body='<noscript>This page needs JavaScript.</noscript><main id="pairs"></main>',
-        script=bundled("data/web/pairs.js"),
-        styles=["\n".join((PACKAGE / one).read_text(encoding="utf-8") for one in styles)],
-        data={"data": inert({"languages": languages, "least": least, "documents": tables})},
-    )
+    data = {"data": inert({"languages": languages, "least": least, "documents": tables})}
+    script = bundled("data/web/pairs.js")
+    return scripted_page("Sentence pairs", script, data, name="pairs", styles=["data/web/pairs.css"])

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.html.document import PACKAGE, bundled, document, inert
+from dragoman.base.html.document import bundled, inert, scripted_page
 from dragoman.data.near import Array, band_keys, normalised, signatures, similarity
 from dragoman.data.passes import line_chunks, mapped, pairs_of
 from dragoman.data.rules import FILTERS, Filter, MeasuredPair, Rules
@@ -57,7 +57,6 @@ _STEPS = (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9)
 _POSITIVE = [float(f"{step}e{power}") for power in range(-2, 6) for step in _STEPS]
 _EDGES = [-np.inf, *(-edge for edge in _POSITIVE), 0.0, *_POSITIVE, np.inf]
 _WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
-_STYLES = ("inspection/views/page/style.css", "data/web/look/style.css")
 _MISSED = "terms translated otherwise"
 
 
@@ -343,10 +342,6 @@ def _hashes(numbers: Array, seed: int) -> Array:
 
 def look_page(looks: Sequence[Table]) -> str:
     """Return a page about one text, or two side by side, as one HTML file that needs no network."""
-    return document(
-        title=" | ".join(look["text"] for look in looks),
-        body='<noscript>This page needs JavaScript.</noscript><main id="look"></main>',
-        script=bundled("data/web/look/look.js"),
-        styles=["\n".join((PACKAGE / one).read_text(encoding="utf-8") for one in _STYLES)],
-        data={"data": inert({"looks": looks})},
-    )
+    title, script = " | ".join(look["text"] for look in looks), bundled("data/web/look/look.js")
+    data = {"data": inert({"looks": looks})}
+    return scripted_page(title, script, data, name="look", styles=["data/web/look/style.css"])

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from dragoman.base.html.document import PACKAGE, bundled, deflated, document, inert
+from dragoman.base.html.document import bundled, deflated, inert, scripted_page
 from dragoman.evaluation.metrics import line_statistics
 from dragoman.text.blank import is_blank
 from dragoman.text.checks.faults import faults
@@ -69,13 +69,9 @@ def error_page(
         f"statistics-{number}": deflated(line_statistics(texts, references, target or None).tobytes())
         for number, texts in enumerate(systems.values())
     }
-    styles = ("inspection/views/page/style.css", "evaluation/web/style.css")
-    return document(
-        title="Errors of " + " | ".join(systems),
-        body='<noscript>This page needs JavaScript.</noscript><main id="app"></main>',
-        script=bundled("evaluation/web/app.js"),
-        styles=[(PACKAGE / one).read_text(encoding="utf-8") for one in styles],
-        data={"data": inert(data), **statistics},
+    title, script = "Errors of " + " | ".join(systems), bundled("evaluation/web/app.js")
+    return scripted_page(
+        title, script, {"data": inert(data), **statistics}, styles=["evaluation/web/style.css"]
     )
 
 

@@ -100,6 +100,19 @@ def document(
     return "\n".join(parts)
 
 
+def scripted_page(
+    title: str, script: str, data: Mapping[str, str], *, name: str = "app", styles: Sequence[str] = ()
+) -> str:
+    """Return a `document` that a script builds, in the element `name`. Paths are as in `page_styles`."""
+    body = f'<noscript>This page needs JavaScript.</noscript><main id="{name}"></main>'
+    return document(title=title, body=body, script=script, styles=page_styles(*styles), data=data)
+
+
+def page_styles(*own: str) -> list[str]:
+    """Return the style that all pages have, and those at these paths, relative to the package."""
+    return [(PACKAGE / one).read_text(encoding="utf-8") for one in ("inspection/views/page/style.css", *own)]
+
+
 def inert(data: Any) -> str:
     """Return JSON in which an HTML parser sees no markup."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from dragoman.base.html.document import PACKAGE, bundled, document, inert
+from dragoman.base.html.document import bundled, inert, scripted_page
 from dragoman.inspection.positions import laboratory
 from dragoman.inspection.record import Positions, Record, to_table
-
-_VIEWS = "inspection/views/page"
 
 
 def report(
@@ -31,9 +29,7 @@ def report(
         length, width = positions.tables[0].values.shape
         lab = {**to_table(positions, compact=True), "width": width, "length": length, "base": base}
     data = data_of(traces, difference) | {"positions": lab}
-    style = (PACKAGE / _VIEWS / "style.css").read_text(encoding="utf-8")
-    body = '<noscript>This page needs JavaScript.</noscript><main id="app"></main>'
-    return document(title=title, body=body, script=_script(), styles=[style], data={"data": inert(data)})
+    return scripted_page(title, _script(), {"data": inert(data)})
 
 
 def data_of(traces: Sequence[Record], difference: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -44,4 +40,4 @@ def data_of(traces: Sequence[Record], difference: dict[str, Any] | None = None) 
 
 @cache
 def _script() -> str:
-    return bundled(f"{_VIEWS}/app.js")
+    return bundled("inspection/views/page/app.js")
