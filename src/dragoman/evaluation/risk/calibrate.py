@@ -78,37 +78,6 @@ class Examples:
         return clean, [self.wrong[one.line] for one in clean]
 
 
-def calibrate(
-    translator: Translator,
-    pairs: Iterable[tuple[str, str]],
-    *,
-    source: str | None = None,
-    to: str | None = None,
-    most: int = MOST_PAIRS,
-    progress: Progress = lambda text: None,
-) -> tuple[RiskModel, RiskReport]:
-    """Learn from half of the pairs (source, reference) and report on the other half.
-
-    `source` and `to` are the languages of a model that has several. At most `most` pairs are used, spread
-    evenly over the text, each source once. Raises DataError for fewer than 200.
-    """
-    held_out = held_out_pairs(pairs, most)
-    examples = examples_of(translator, held_out, Decoding(source=source, to=to), most=most, progress=progress)
-    model = fit_risk(examples.half(0))
-    return model, measure_risk(model, examples.half(1))
-
-
-def held_out_pairs(pairs: Iterable[tuple[str, str]], most: int = MOST_PAIRS) -> list[tuple[str, str]]:
-    """Return the pairs that `calibrate` uses. Raises DataError for fewer than 200."""
-    chosen = _spread(pairs, most)
-    if len(chosen) < LEAST_PAIRS:
-        raise DataError(
-            f"{len(chosen):,} different lines to learn the risk from, of at least {LEAST_PAIRS}",
-            hint="give more text that the model was not trained on",
-        )
-    return chosen
-
-
 def examples_of(
     translator: Translator,
     pairs: Iterable[tuple[str, str]],
@@ -281,13 +250,20 @@ def calibrate_folder(
 ) -> RiskReport:
     """Learn the risk of the model in `folder` from held-out pairs, and write risk.json and the card.
 
-    `source` and `to` are the languages of the pairs, for a model that has several. Results for other target
-    languages stay. A risk.json that cannot be used is deleted first: with it the model would not be loaded.
+    Half of the pairs (source, reference) are learnt from, the others measured. At most `most` are used,
+    spread evenly over the text, each source once. `source` and `to` are their languages, for a model that
+    has several. Results for other target languages stay. A risk.json that cannot be used is deleted first:
+    with it the model would not be loaded.
 
     Raises DataError for fewer than 200 pairs with different sources, ConfigError for a language that the
     model does not have, or a missing one if it has several, ModelError for a damaged folder.
     """
-    pairs = held_out_pairs(pairs, most)  # before the model is loaded
+    pairs = _spread(pairs, most)
+    if len(pairs) < LEAST_PAIRS:
+        raise DataError(
+            f"{len(pairs):,} different lines to learn the risk from, of at least {LEAST_PAIRS}",
+            hint="give more text that the model was not trained on",
+        )
     config = read_config(folder)
     try:
         read_risk(folder, config)
@@ -300,7 +276,9 @@ def calibrate_folder(
             "no target language", hint=f"choose one with --to: the model has {', '.join(several)}"
         )
     to = to and translator.pair(Decoding(to=to))[1]  # as the model writes it
-    model, report = calibrate(translator, pairs, source=source, to=to, most=most, progress=progress)
+    examples = examples_of(translator, pairs, Decoding(source=source, to=to), most=most, progress=progress)
+    model = fit_risk(examples.half(0))
+    report = measure_risk(model, examples.half(1))
     card = read_card(folder)
     if card is None:
         card = render_card(summary_of(folder))
