@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
 
 from dragoman.base.errors import DragomanError
 from dragoman.serving.apis import deepl, libretranslate, own, status
@@ -31,21 +30,17 @@ _HOW = "inspection/views/page"  # the modules that show a sentence are shared wi
 _SWEEP = 60.0  # seconds between the looks for files that have expired
 
 
-def create_app(state: ServerState) -> ASGIApp:
-    """Return the application. Its start warms the service up while it already answers /health."""
+def server_of(state: ServerState) -> HttpServer:
+    """The process of a server. Its start warms the service up while it already answers /health."""
     state.endpoints = ENDPOINTS
     routes = [
         *_routes(state),
         *page_routes("/", "serving/web", "index.html", below="/web/{name:path}"),
         *page_routes("/how", _HOW, "how.html", below="/how/{name:path}"),
     ]
-    return application(routes, lifespan=lambda _: _lifespan(state))
-
-
-def server_of(state: ServerState) -> HttpServer:
-    """The process of a server."""
+    app = application(routes, lifespan=lambda _: _lifespan(state))
     seconds = state.service.limits.drain_seconds
-    return HttpServer(create_app(state), state, drain_seconds=seconds, on_hangup=state.reload)
+    return HttpServer(app, state, drain_seconds=seconds, on_hangup=state.reload)
 
 
 def _routes(state: ServerState) -> list[Route]:

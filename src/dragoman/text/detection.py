@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from threading import Lock
-from typing import Protocol, cast
+from typing import Any
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.languages import canonical, same
@@ -15,11 +15,6 @@ _LONGEST = 1000  # characters; more say no more
 _CLEAR = 0.95  # the probability from which on a text is said to be in another language
 _ENOUGH = 20  # letters of such a text
 _SPOKEN = {"yue": "zh", "wuu": "zh"}  # what the detector takes short Chinese texts for
-
-
-class _Identifier(Protocol):
-    def rank(self, text: str) -> list[tuple[str, float]]: ...
-    def classify(self, text: str) -> tuple[str, float]: ...
 
 
 def language_probabilities(text: str) -> dict[str, float]:
@@ -77,14 +72,14 @@ def _ours(code: str) -> str:
     return _SPOKEN.get(code, canonical(code))
 
 
-def _identifier() -> _Identifier:
+def _identifier() -> Any:
     """The detector. Threads share it. It is slow to load: once is enough."""
     with _LOADING:
         return _loaded_identifier()
 
 
 @cache
-def _loaded_identifier() -> _Identifier:
+def _loaded_identifier() -> Any:
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError:
@@ -92,4 +87,4 @@ def _loaded_identifier() -> _Identifier:
             "detecting a language needs py3langid",
             hint='install it: pip install "dragoman[serve]"; or name the source language',
         ) from None
-    return cast("_Identifier", LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True))
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -60,7 +60,10 @@ def with_vocabulary(folder: Folder, size: int) -> Folder:
         first = len(pieces)
         codes = _OF_M2M.get(folder.tokenizer.typed("language_codes", "m2m100"), "").split()
     else:
-        known = _subwords(folder)
+        try:
+            known = Subwords(folder.segmenters[0])
+        except ValueError as error:
+            raise ModelError(f"{folder.path}: {error}", hint=f"download {SEGMENTER} again") from error
         first = 1 + len(known)
         pieces = {piece: i for i, piece in enumerate([*_FIRST, *known.pieces(range(3, len(known)))])}
         codes = [token for token in listed if _CODE.fullmatch(token)]
@@ -119,10 +122,3 @@ def _lists(folder: Folder) -> Iterator[list[tuple[str | None, int | None]]]:
             listed = table.get(name)
             texts = map(text_of_token, listed) if isinstance(listed, list) else ()
             yield [(text, folder.added.token(text) if text else None) for text in texts]
-
-
-def _subwords(folder: Folder) -> Subwords:
-    try:
-        return Subwords(folder.segmenters[0])
-    except ValueError as error:
-        raise ModelError(f"{folder.path}: {error}", hint=f"download {SEGMENTER} again") from error

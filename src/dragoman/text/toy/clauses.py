@@ -157,11 +157,6 @@ def is_specific(phrase: Phrase) -> bool:
     return phrase.definite and not phrase.english.startswith("every ")
 
 
-def is_counted(phrase: Phrase | None) -> bool:
-    """Whether it is a number of things. Such clauses are not habitual: nobody always washes ten cars."""
-    return phrase is not None and phrase.english.split()[0] in _COUNTS
-
-
 def echo(phrase: Phrase) -> Phrase | None:
     """Return the pronoun for `phrase`; None if English and German differ, as "she" and "es" do for a girl."""
     if phrase.pronoun:
@@ -323,8 +318,9 @@ def _known(dice: Dice, about: Phrase, case: int, refuse: bool, tags: Sequence[st
 
 def _with_adverbials(dice: Dice, core: Clause) -> Clause:
     traits = core.verb.traits
-    usual = core.mood == "present" and "habit" in traits
-    usual = usual and not core.negated and not is_counted(core.accusative)
+    usual = core.mood == "present" and "habit" in traits and not core.negated
+    if core.accusative is not None and core.accusative.english.split()[0] in _COUNTS:
+        usual = False  # nobody always washes ten cars
     if usual and is_specific(core.subject) and dice.chance(0.25):
         core = replace(core, frequency=dice.pick(lexicon.FREQUENCIES))
     elif usual and dice.chance(0.5):
