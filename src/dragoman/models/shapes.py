@@ -22,9 +22,7 @@ AnyPositions = Literal[InputPositions, "learned-apart", "relative", "t5", "alibi
 Cell = Literal["lstm", "gru"]
 AttentionScore = Literal["none", "dot", "general", "additive"]
 
-WINDOW_BLOCK = (
-    16  # least queries of a block of restricted attention, because products of smaller ones are slow
-)
+WINDOW_BLOCK = 16  # least queries of a block of restricted attention: products of smaller ones are slow
 FARTHEST_RELATIVE = 16  # k of relative positions: farther ones are treated alike (Shaw et al. 2018)
 _LONGEST = 20_000  # positions that a dilated stack may see; more than any sentence has
 _ARCHITECTURE = Option("Kind of network.")

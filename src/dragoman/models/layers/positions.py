@@ -303,9 +303,7 @@ class RotaryPositions(AttentionPositions):
 
     def turn(self, x_BHTD: Tensor, start: int = 0) -> Tensor:
         """Rotate every pair (2i, 2i+1) by position / 10000^(2i/D)."""
-        table_TD = self.angles.rows(
-            start, x_BHTD.shape[2]
-        )  # float32, because bf16 is too coarse for the angles
+        table_TD = self.angles.rows(start, x_BHTD.shape[2])  # float32: bf16 is too coarse for the angles
         sine, cosine = table_TD[:, 0::2], table_TD[:, 1::2]
         even, odd = x_BHTD[..., 0::2], x_BHTD[..., 1::2]
         rotated = torch.stack((even * cosine - odd * sine, even * sine + odd * cosine), -1)

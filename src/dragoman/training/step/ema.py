@@ -38,17 +38,13 @@ class MovingAverage:
     ) -> None:
         self._decay, self._own = decay, own
         self._learned = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        self._averages = {name: p.detach().clone() for name, p in self._learned.items()}
-
-    @property
-    def weights(self) -> Mapping[str, Tensor]:
-        """The averages by name, divided among processes as the weights are. They share this one's memory."""
-        return self._averages
+        # The averages by name, divided among processes as the weights are.
+        self.weights = {name: p.detach().clone() for name, p in self._learned.items()}
 
     @torch.no_grad()
     def follow(self, step: int) -> None:
         """Take in the weights after update `step`."""
-        averages = [self._own(average) for average in self._averages.values()]
+        averages = [self._own(average) for average in self.weights.values()]
         weights = [self._own(parameter.detach()) for parameter in self._learned.values()]
         torch._foreach_lerp_(averages, weights, 1 - decay_of(step, self._decay))
 
@@ -57,8 +53,8 @@ class MovingAverage:
 
         Raises ModelError, and changes nothing, if names or shapes differ.
         """
-        check_fit(outlines(values), outlines(self._averages), where)
-        for name, average in self._averages.items():
+        check_fit(outlines(values), outlines(self.weights), where)
+        for name, average in self.weights.items():
             average.copy_(values[name])
 
     @contextmanager
@@ -72,4 +68,4 @@ class MovingAverage:
 
     def _exchange(self) -> None:
         for name, parameter in self._learned.items():
-            parameter.data, self._averages[name] = self._averages[name], parameter.data
+            parameter.data, self.weights[name] = self.weights[name], parameter.data

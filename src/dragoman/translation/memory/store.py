@@ -109,7 +109,7 @@ class TranslationMemory:
         return memory
 
     def _start(self, file: StoreFile) -> None:
-        self._file = file
+        self._file, self.path = file, file.path
         self._used: Counter[tuple[str, str]] = Counter()
         self._using = threading.Lock()
         with file.reading() as connection:
@@ -119,11 +119,6 @@ class TranslationMemory:
         except KeyError as error:
             file.close()
             raise DataError(f"{file.path}: damaged (no {error.args[0]})", hint="restore the file") from error
-
-    @property
-    def path(self) -> Path:
-        """Where it is."""
-        return self._file.path
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the place of the file; another process opens it again."""
