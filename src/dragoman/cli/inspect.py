@@ -143,7 +143,9 @@ def inspect(
             f"--compare as {form} cannot be used", hint="choose html or txt, or inspect one at a time"
         )
     view.check(form)
-    sentence = _read() if text == STDIN else one_line(text, "the text")
+    if text == STDIN and sys.stdin.isatty():
+        print("type a sentence and press Enter", file=sys.stderr)
+    sentence = next(read_lines(STDIN), "") if text == STDIN else one_line(text, "the text")
     require_pytorch("inspecting")
     from dragoman.translation.translator import Translator
 
@@ -250,13 +252,6 @@ def _format(form: str | None, output: Path | None, known: Sequence[str], default
     if form == "png" and output is None:
         raise ConfigError("PNG on standard output", hint="name a file with -o")
     return form or default
-
-
-def _read() -> str:
-    """Return the first line of standard input."""
-    if sys.stdin.isatty():
-        print("type a sentence and press Enter", file=sys.stderr)
-    return next(read_lines(STDIN), "")
 
 
 def _write(content: str | bytes, output: Path | None, *, quiet: bool) -> None:

@@ -107,9 +107,12 @@ class ReadingLayer(nn.Module):
     def forward(self, x_BSE: Tensor, length_B: Tensor) -> tuple[Tensor, Tensor]:
         """Outputs, (B, S, E), and the state after the last word, (B, P, E)."""
         outputs, last = [], []
+        # States are at least float32, because they accumulate over the words.
+        dtype = torch.promote_types(x_BSE.dtype, torch.float32)
         for number, cell in enumerate(self.directions):
             x = backwards(x_BSE, length_B) if number else x_BSE
-            states_BSPE = read_words(cell, x, _zero_state(cell, x))
+            zeros_BPE = x.new_zeros(len(x), cell.parts, cell.recurrent.in_features, dtype=dtype)
+            states_BSPE = read_words(cell, x, zeros_BPE)
             output_BSE = states_BSPE[:, :, 0]
             outputs.append(backwards(output_BSE, length_B) if number else output_BSE)
             last.append(states_BSPE[torch.arange(len(x), device=x.device), length_B - 1])
@@ -279,9 +282,3 @@ class Recurrent(nn.Module):
 
 def _cell(config: RecurrentConfig, hidden: int) -> LSTM | GRU:
     return (LSTM if config.cell == "lstm" else GRU)(config.d_model, hidden)
-
-
-def _zero_state(cell: LSTM | GRU, x_BTE: Tensor) -> Tensor:
-    """The state before the first word, at least float32 because it accumulates over the words."""
-    dtype = torch.promote_types(x_BTE.dtype, torch.float32)
-    return torch.zeros(len(x_BTE), cell.parts, cell.recurrent.in_features, dtype=dtype, device=x_BTE.device)
