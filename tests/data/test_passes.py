@@ -51,8 +51,8 @@ def test_a_process_that_ends() -> None:
         [*mapped(square, [*range(ALONE), 1, -2, 5], 2)]
 
 
-def test_chunks_begin_anywhere() -> None:
+def test_chunks() -> None:
     corpus = open_pairs([(f"line {number}", "Zeile") for number in range(CHUNK + 7)])
-    assert [len(chunk) for chunk in line_chunks(corpus)] == [CHUNK, 7]
-    (rest,) = line_chunks(corpus, skip=CHUNK)
+    first, rest = line_chunks(corpus)
+    assert (len(first), len(rest)) == (CHUNK, 7)
     assert [line.number for line in rest] == [*range(CHUNK + 1, CHUNK + 8)]

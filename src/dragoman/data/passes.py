@@ -21,9 +21,9 @@ Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 
-def line_chunks(corpus: Iterable[Line], *, skip: int = 0) -> Iterator[list[Line]]:
-    """Yield the lines in chunks, without the first `skip`. A chunk does not depend on the shards."""
-    lines = islice(corpus, skip, None)
+def line_chunks(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    """Yield the lines in chunks, which do not depend on the shards."""
+    lines = iter(lines)
     while chunk := [*islice(lines, CHUNK)]:
         yield chunk
 

@@ -33,22 +33,18 @@ _SWEEP = 60.0  # seconds between the looks for files that have expired
 def server_of(state: ServerState) -> HttpServer:
     """The process of a server. Its start warms the service up while it already answers /health."""
     state.endpoints = ENDPOINTS
+    # The methods of a path share a route, so that another method is answered with 405.
+    by_path: dict[str, dict[str, Endpoint]] = {}
+    for endpoint in ENDPOINTS:
+        by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
     routes = [
-        *_routes(state),
+        *(_route(state, path, methods) for path, methods in by_path.items()),
         *page_routes("/", "serving/web", "index.html", below="/web/{name:path}"),
         *page_routes("/how", _HOW, "how.html", below="/how/{name:path}"),
     ]
     app = application(routes, lifespan=lambda _: _lifespan(state))
     seconds = state.service.limits.drain_seconds
     return HttpServer(app, state, drain_seconds=seconds, on_hangup=state.reload)
-
-
-def _routes(state: ServerState) -> list[Route]:
-    """A route for each path: its methods share it, so that another method is answered with 405."""
-    by_path: dict[str, dict[str, Endpoint]] = {}
-    for endpoint in ENDPOINTS:
-        by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
-    return [_route(state, path, methods) for path, methods in by_path.items()]
 
 
 def _route(state: ServerState, path: str, methods: dict[str, Endpoint]) -> Route:

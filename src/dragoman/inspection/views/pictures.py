@@ -145,7 +145,7 @@ def positions_svg(positions: Positions) -> str:
     return _svg(width, y, parts)
 
 
-def png(svg: str, *, zoom: float = 2.0) -> bytes:
+def png(svg: str) -> bytes:
     """Return the picture as PNG. Raise DragomanError if it is too large or resvg-py is not installed."""
     try:
         import resvg_py
@@ -155,7 +155,7 @@ def png(svg: str, *, zoom: float = 2.0) -> bytes:
         ) from error
     size = re.match(r'<svg [^>]*width="(\d+)" height="(\d+)"', svg)
     pixels = int(size[1]) * int(size[2]) if size else 1
-    zoom = min(zoom, math.sqrt(_PIXELS / pixels))
+    zoom = min(2.0, math.sqrt(_PIXELS / pixels))
     if zoom < 0.5:
         raise DragomanError(
             "the picture is too large for PNG", hint="write SVG, or choose a shorter sentence"
