@@ -8,7 +8,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import typer
@@ -144,7 +144,7 @@ def _say(word: str, text: str, colour: str) -> None:
     from dragoman.text.clean import clean
 
     stream = sys.stderr
-    try:
+    with suppress(OSError, ValueError):  # standard error is closed
         shows = sys.platform != "win32" or "WT_SESSION" in os.environ  # its older consoles print the codes
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         if stream.isatty() and shows and not plain:
@@ -155,8 +155,6 @@ def _say(word: str, text: str, colour: str) -> None:
         lines = "\n".join([f"{word} {first}", *others])
         encoding = stream.encoding or "utf-8"
         print(lines.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
-    except (OSError, ValueError):
-        pass  # standard error is closed
 
 
 def _clipped(line: str) -> str:
@@ -187,12 +185,10 @@ def _use_utf8() -> None:
 
 def _silence(stream: TextIO) -> None:
     """Discard buffered output, so that the interpreter's last flush does not fail."""
-    try:
+    with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
-    except (OSError, ValueError):
-        pass
 
 
 def bench(name: str) -> None:

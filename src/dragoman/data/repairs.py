@@ -68,11 +68,9 @@ def _entities(text: str) -> str:
         about = before and after and before in _QUOTED[0] and after in _QUOTED[1]
         twice = found[0] == "&amp;" and _ENTITY.match("&" + text[found.end() :])  # escaped twice
         one = unescape(found[0])
-        return (
-            found[0]
-            if about or twice or one.endswith(";") or (not one.isprintable() and one not in _HIDDEN)
-            else one
-        )
+        if about or twice or one.endswith(";") or (not one.isprintable() and one not in _HIDDEN):
+            return found[0]
+        return one
 
     return _ENTITY.sub(character, text)
 

@@ -171,11 +171,9 @@ class Pipeline:
 
     def by_hand(self, step: PipelineStep) -> str:
         """The command of a step, as a person types it."""
-        return (
-            self.filled(step, step.shell, quoted=True)
-            if step.shell
-            else shlex.join(["dragoman", *self.words(step)])
-        )
+        if step.shell:
+            return self.filled(step, step.shell, quoted=True)
+        return shlex.join(["dragoman", *self.words(step)])
 
     def digests(self) -> dict[str, str]:
         """A digest of each step: its command, the files that it reads, and the digests of what it needs."""

@@ -188,18 +188,14 @@ def _finite(header: Mapping[str, Outline] | None, path: Path) -> Check:
     name = "values of weights"
     if header is None:
         return _skipped(name, "the weights")
+    bad, low = list[str](), list[str]()
     try:
         with safe_open(path, "pt") as file:
-            bad = [
-                key
-                for key, outline in header.items()
-                if outline.floating and not_finite({key: file.get_tensor(key)})
-            ]
-            low = [
-                key
-                for key, outline in header.items()
-                if outline.floating and is_multiplier(key) and bool((file.get_tensor(key) <= 0).any())
-            ]
+            for key in [key for key, outline in header.items() if outline.floating]:
+                weight = file.get_tensor(key)
+                bad += not_finite({key: weight})
+                if is_multiplier(key) and bool((weight <= 0).any()):
+                    low.append(key)
     except (OSError, SafetensorError) as error:
         return Check(name=name, status="fault", text=f"cannot be read ({error})")
     faults = [f"NaN or infinite in {listing(bad)}"] if bad else []

@@ -274,8 +274,7 @@ class AdapterSummary:
         if self.directions:
             rows.append(["languages with it", ", ".join(map("-".join, self.directions))])
         title = f"{self.folder}: {config.name}, an adapter for a model that translates {languages}"
-        cells = [[clean(cell) for cell in row] for row in rows]
-        return "\n".join([clean(title), *(f"  {line}" for line in aligned(cells))])
+        return "\n".join([clean(title), *_indented(rows)])
 
 
 def adapter_summary_of(folder: Path) -> AdapterSummary:

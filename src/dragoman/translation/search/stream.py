@@ -29,13 +29,11 @@ class Again(Generic[Answer]):
     to_answer: ToAnswer[Answer]
 
 
+@dataclass(eq=False, slots=True)
 class _Slot(Generic[Answer]):
     """The place of an answer, which equal items share."""
 
-    __slots__ = ("answer",)
-
-    def __init__(self) -> None:
-        self.answer: Answer | None = None
+    answer: Answer | None = None
 
 
 class Stream(Generic[Item, Answer]):
