@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import stat
 import tarfile
@@ -12,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dragoman.base.errors import DataError, DragomanError, ModelError
+from dragoman.base.errors import ConfigError, DataError, DragomanError, ModelError
 from dragoman.interop import source
 from dragoman.interop.source import is_hub_name, opened
 
@@ -67,6 +68,29 @@ def test_a_single_folder_inside_is_the_model(tmp_path: Path) -> None:
     archive = zip_of(tmp_path / "m.zip", {f"opus/en-de/{name}": data for name, data in FILES.items()})
     with opened(str(archive)) as folder:
         assert contents(folder) == FILES
+
+
+def test_what_the_finder_of_macos_adds_is_not_the_model(tmp_path: Path) -> None:
+    """Beside a folder, its zip archives have one of attributes."""
+    files = {f"en-de/{name}": data for name, data in FILES.items()} | {"__MACOSX/en-de/._config.json": b""}
+    with opened(str(zip_of(tmp_path / "m.zip", files))) as folder:
+        assert contents(folder) == FILES
+
+
+@pytest.mark.parametrize("given", [".", "model.ende.bin"])
+def test_a_file_beside_its_zipped_form_is_not_written(given: str, tmp_path: Path) -> None:
+    for name in ("model.ende.bin", "vocab.ende.spm"):
+        (tmp_path / name).write_bytes(b"unzipped")
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(b"zipped"))
+    before = contents(tmp_path)
+    with opened(tmp_path / given) as folder:
+        assert contents(folder) == dict.fromkeys(("model.ende.bin", "vocab.ende.spm"), b"unzipped")
+    assert contents(tmp_path) == before
+
+
+def test_only_the_hub_has_revisions(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--revision"), opened(tmp_path, revision="v2"):
+        pass
 
 
 @pytest.mark.parametrize(

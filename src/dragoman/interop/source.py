@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
-from dragoman.base.errors import DataError, DragomanError, ModelError
+from dragoman.base.errors import ConfigError, DataError, DragomanError, ModelError
 from dragoman.translation.folder.checkpoint import model_folder
 
 if TYPE_CHECKING:
@@ -39,12 +39,14 @@ def opened(source: str | Path, *, revision: str | None = None) -> Iterator[Path]
 
     A string may be a name on the hub; a `Path` never is, so that no misspelled path leaves this machine.
     `revision` is a branch, tag or commit on the hub. Raises ModelError if the source does not exist or is
-    no folder, archive or name; DataError for an archive that is damaged or unsafe.
+    no folder, archive or name; ConfigError if only one there has revisions; DataError for an unsafe archive.
     """
     path, name = Path(source), str(source)
     if not name or len(name) > _LONGEST_PATH:
         raise ModelError(f"{name[:50]!r}: not the path or name of a model", hint="check the path")
     path = model_folder(path)
+    if revision is not None and path.exists():
+        raise ConfigError(f"{source}: --revision is for models on the hub", hint="leave it out")
     if path.is_dir() and not _zipped(path):
         yield path
     elif path.exists():
@@ -129,7 +131,7 @@ def _gather(source: Path, folder: Path) -> None:
     for path in sorted((source.parent if one else source).iterdir()):
         name = path.name.removesuffix(".gz")
         ours = name.endswith((".bin", ".spm"))
-        if not path.is_file():
+        if not path.is_file() or (folder / name).exists():  # unzipped already: it comes before its .gz
             continue
         if one and ours and path != source:
             other_model = name.endswith(".bin") and not name.startswith("lex")
@@ -214,6 +216,6 @@ def _copy(content: IO[bytes] | gzip.GzipFile, path: Path, source: Path, most: in
 
 
 def _only_folder(folder: Path) -> Path:
-    """Return the folder inside, if an archive has nothing else at its top."""
-    inside = list(folder.iterdir())
+    """Return the folder inside, if an archive has nothing else at its top but what macOS adds."""
+    inside = [path for path in folder.iterdir() if path.name != "__MACOSX"]
     return _only_folder(inside[0]) if len(inside) == 1 and inside[0].is_dir() else folder
