@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.interop.firefox_models import firefox
 
 from dragoman.base.errors import ModelError
 from dragoman.interop.formats import FORMATS, ExportFormat, format_of, read_model
@@ -39,6 +40,24 @@ def test_the_extra_of_a_format_installs_its_program(name: ExportFormat) -> None:
 @pytest.mark.parametrize(("folder", "name"), [("hf-opus", "huggingface"), ("marian-ssru", "marian")])
 def test_whose_model_a_folder_holds(folder: str, name: ExportFormat) -> None:
     assert format_of(FIXTURES / folder) is FORMATS[name]
+
+
+def test_a_model_of_ours_beside_other_arrays_is_ours(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"format_version": 1}')
+    (tmp_path / "alignments.npz").touch()
+    assert format_of(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "name"), [("model.ende.intgemm.alphas.bin", "firefox"), ("model.npz", "marian")]
+)
+def test_of_two_models_the_configuration_names_the_one_that_counts(
+    model: str, name: ExportFormat, tmp_path: Path
+) -> None:
+    firefox(tmp_path)
+    (tmp_path / "model.npz").touch()
+    (tmp_path / "config.yml").write_text(f"models: [{model}]\n")
+    assert format_of(tmp_path) is FORMATS[name]
 
 
 def test_a_model_of_any_kind_is_read(tmp_path: Path) -> None:

@@ -135,20 +135,22 @@ FORMATS: dict[ExportFormat, ModelFormat] = {
 
 def format_of(folder: Path) -> ModelFormat | None:
     """The format of the model in a folder; None for dragoman's own, or an unknown one."""
-    if any(folder.glob("*.npz")):
-        return FORMATS["marian"]
-    if binaries := sorted(folder.glob("*.bin")):
-        from dragoman.interop.marian.binary import has_int8
-
-        kinds = {has_int8(path) for path in binaries}
-        if True in kinds or False in kinds:
-            return FORMATS["firefox" if True in kinds else "marian"]
     try:
         config = json.loads((folder / "config.json").read_bytes())
     except (OSError, ValueError, RecursionError):
         config = None
     if isinstance(config, dict) and "format_version" in config:
         return None
+    from dragoman.interop.marian.binary import has_int8
+
+    arrays, kinds = any(folder.glob("*.npz")), {has_int8(path) for path in folder.glob("*.bin")}
+    int8 = True in kinds
+    if int8 and arrays:  # the configuration says which of them is the model
+        from dragoman.interop.marian.files import find
+
+        int8 = find(folder).model.suffix == ".bin"
+    if arrays or int8 or False in kinds:
+        return FORMATS["firefox" if int8 else "marian"]
     stated = isinstance(config, dict) and "model_type" in config
     # With a damaged config.json, other files decide, and reading the folder reports the damage.
     return FORMATS["huggingface"] if stated or (folder / "vocab.json").exists() else None
