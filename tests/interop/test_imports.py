@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from dragoman import Translator
 from dragoman.base.errors import ConfigError, DragomanError, ModelError
-from dragoman.interop import formats
+from dragoman.interop import formats, imports
 from dragoman.interop.imports import import_model
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -85,6 +86,22 @@ def test_an_existing_folder_is_not_touched(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="exists already"):
         import_model(str(FIXTURES / "hf-opus"), tmp_path, verified=False)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_an_existing_folder_is_refused_before_the_model_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imports, "opened", lambda *args, **options: pytest.fail("fetched"))
+    with pytest.raises(ConfigError, match="exists already"):
+        import_model("owner/model", tmp_path, verified=False)
+
+
+def test_an_archive_without_a_model_is_named(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "notes.txt").write_text("hello")
+    archive = shutil.make_archive(str(tmp_path / "notes"), "zip", tmp_path / "in")
+    with pytest.raises(ModelError, match=f"^{re.escape(archive)}: not a model"):
+        import_model(archive, tmp_path / "model")
 
 
 def test_damaged_weights_leave_nothing_behind(tmp_path: Path) -> None:

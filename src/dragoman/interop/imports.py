@@ -30,11 +30,11 @@ def import_model(
     replace the ones in the model. Raises ModelError if the model cannot be converted, DragomanError if
     the programs disagree.
     """
-    with opened(source, revision=revision) as folder, new_folder(output) as part:
+    with new_folder(output) as part, opened(source, revision=revision) as folder:
         form = format_of(folder)
         if form is None:
             raise ModelError(
-                f"{folder}: {_what_it_is(folder)}",
+                f"{source}: {_what_it_is(folder)}",
                 hint="an import reads Hugging Face's Marian models (config.json, model.safetensors, "
                 "source.spm, vocab.json), M2M-100, NLLB and mBART-50 (sentencepiece.bpe.model), Marian's own "
                 "(an .npz, vocabularies, decoder.yml) and Firefox's (model.*.bin, vocab.*.spm)",
@@ -49,8 +49,7 @@ def import_model(
         comparison = None if unverified else form.verify(bundle, folder, lines)
         form.save(bundle, folder, part)
         write_card(
-            part,
-            origin(source, program=form.program, verified=str(comparison) if comparison else None),
+            part, origin(source, program=form.program, verified=str(comparison) if comparison else None)
         )
     return Converted(bundle=bundle, program=form.program, comparison=comparison, unverified=unverified)
 
