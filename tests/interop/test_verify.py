@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 import torch
 from tests.interop.memorised import SOURCES, random_bundle, tokenizer
 
 from dragoman.base.errors import DragomanError
-from dragoman.interop.verify import lines_to_compare, verify
+from dragoman.interop.verify import TOO_LONG, lines_to_compare, verify
 from dragoman.models.folder.bundle import Bundle
 from dragoman.models.search.engine import PyTorchEngine
 from dragoman.translation.search.engine import Request, Tokens
@@ -73,6 +74,16 @@ def test_equal_programs_agree(bundle: Bundle) -> None:
 def test_a_disagreement_is_shown(bundle: Bundle, change: dict[str, object], what: str) -> None:
     with pytest.raises(DragomanError, match=rf"Other 1\.0 disagrees on the {what} of '"):
         verify(bundle, replace(Same(bundle), **change), SOURCES)
+
+
+@pytest.mark.parametrize("failing", ["translation", "logp"])
+def test_an_error_of_the_program_names_it(bundle: Bundle, failing: str) -> None:
+    def fail(_: object) -> Any:
+        raise IndexError("index out of range")
+
+    with pytest.raises(DragomanError, match=r"Other 1\.0: index out of range") as caught:
+        verify(bundle, replace(Same(bundle), **{failing: fail}), SOURCES)
+    assert caught.value.hint == TOO_LONG
 
 
 def test_another_weight_is_noticed(bundle: Bundle) -> None:

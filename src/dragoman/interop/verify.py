@@ -7,9 +7,9 @@ equally likely up to rounding, it is a tie: counted and shown, not an error.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from dragoman.base.errors import DragomanError
 from dragoman.models.folder.bundle import Bundle
@@ -158,7 +158,7 @@ def verify(
     ]
     found = dict(engine.search(requests))
     ours = [found[number][0] for number in range(len(sources))]
-    translated = None if any(starts) and not start else program.translate(sources, limits)
+    translated = None if any(starts) and not start else _asked(program, program.translate, sources, limits)
     theirs = [list(each.tokens) for each in ours] if translated is None else translated
 
     differing = [n for n in range(len(lines)) if list(ours[n].tokens) != theirs[n]]
@@ -166,7 +166,7 @@ def verify(
     scorable += [(sources[n], theirs[n]) for n in differing]
     scored = dict(engine.score(scorable, greedy))
     worst = 0.0
-    for number, score in enumerate(program.score(scorable)):
+    for number, score in enumerate(_asked(program, program.score, scorable)):
         own = scored[number]
         gap = abs(own.logp - score) / max(len(own.token_logp), 1)
         worst = max(worst, gap)
@@ -190,6 +190,15 @@ def verify(
         worst=worst,
         translated=translated is not None,
     )
+
+
+def _asked(program: Program, method: Callable[..., Any], *arguments: object) -> Any:
+    try:
+        return method(*arguments)
+    except DragomanError:
+        raise
+    except Exception as error:  # of any kind: most programs have short tables of positions
+        raise DragomanError(f"{program.name}: {error}", hint=TOO_LONG) from error
 
 
 def _tied(one: Hypothesis, other: Hypothesis, tolerance: float) -> bool:

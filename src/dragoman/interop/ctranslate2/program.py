@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -88,8 +88,7 @@ class CTranslate2:
         min_tokens: int = 0,
     ) -> list[list[int]]:
         """The best translation of each source. Scores are divided by length^length_penalty, our "power"."""
-        answers = self._call(
-            self._translator.translate_batch,
+        answers = self._translator.translate_batch(
             [[self._source[i] for i in source] for source in sources],
             beam_size=beam,
             length_penalty=length_penalty,
@@ -113,8 +112,7 @@ class CTranslate2:
 
         A pair of two empty sides has none, as in our engines.
         """
-        scored = self._call(
-            self._translator.score_batch,
+        scored = self._translator.score_batch(
             [[self._source[i] for i in source] for source, _ in pairs],
             [[self._target[i] for i in target] for _, target in pairs],
             max_batch_size=_BATCH,
@@ -122,12 +120,6 @@ class CTranslate2:
             max_input_length=0,
         )
         return [list(each.log_probs) if any(pair) else [] for pair, each in zip(pairs, scored, strict=True)]
-
-    def _call(self, method: Callable[..., Any], *batch: Any, **options: Any) -> Any:
-        try:
-            return method(*batch, **options)
-        except RuntimeError as error:  # its tables of positions are short
-            raise DragomanError(f"{self.name}: {error}", hint=comparing.TOO_LONG) from error
 
     def _encode(self, line: str) -> list[int]:
         if (language := self._config["dragoman"]["punctuation"]) is not None:
