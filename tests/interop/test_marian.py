@@ -16,11 +16,13 @@ import pytest
 import sentencepiece
 import torch
 from tests.interop import marian_models as models
+from tests.interop.firefox_models import firefox
 from tests.interop.marian_models import LINES, PRE, SSRU, UNTIED
 from tests.interop.marian_reference import Marian
 
 from dragoman.base.errors import ConfigError, DragomanError, ModelError
 from dragoman.interop import marian
+from dragoman.interop.marian import files
 from dragoman.interop.verify import verify
 from dragoman.models.folder.bundle import Bundle, load, save
 from dragoman.models.search.engine import PyTorchEngine
@@ -181,6 +183,32 @@ def test_a_folder_of_opus_mt_comes_in(tmp_path: Path) -> None:
     expect_same(marian.read(tmp_path / "again"), bundle)
 
 
+@pytest.mark.parametrize(
+    ("name", "languages"),
+    [
+        ("en-de", ("en", "de")),
+        ("eng-deu.2021", ("eng", "deu")),
+        ("opus-mt-en-de", ("en", "de")),
+        ("opus-mt-tc-big-fr-it", ("fr", "it")),
+        ("opus-mt-de-hsb", ("de", "hsb")),
+        ("en-de-big", ("en", "de")),
+        ("transformer", ("und", "und")),
+    ],
+)
+def test_the_name_of_a_folder_names_the_languages(
+    name: str, languages: tuple[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / name).mkdir()
+    assert files.stated_languages(tmp_path / name) == languages
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_only_an_end_of_line_separates_the_pieces_of_a_text(end: str, tmp_path: Path) -> None:
+    pieces = ["</s>", "<unk>", "a", "\u2028", "\x85", "b\x0b", "\x1c", "c"]
+    (tmp_path / "vocab.txt").write_bytes("".join(piece + end for piece in pieces).encode())
+    assert files.read_pieces(tmp_path / "vocab.txt") == pieces
+
+
 def _pieces(model: bytes) -> list[str]:
     import sentencepiece
 
@@ -221,6 +249,15 @@ def test_marian_itself_translates_alike(case: str, tmp_path: Path) -> None:
             assert [each.score for each in ours[number]] == pytest.approx([it[2] for it in its], abs=1e-4)
             compared += 1
     assert compared >= 2
+
+
+@pytest.mark.parametrize("compare", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_marian_itself_reads_a_binary_file(compare: bool, tmp_path: Path) -> None:
+    pymarian()
+    firefox(tmp_path, int8=False)
+    bundle, program = marian.read(tmp_path), marian.Program(tmp_path)
+    assert program.encode(LINES) == bundle.tokenizer.encode_source(LINES)
+    assert not compare or verify(bundle, program, LINES).translated
 
 
 @pytest.mark.slow
@@ -504,6 +541,9 @@ def damaged(folder: Path, case: str) -> None:
             (folder / "vocab.yml").write_text('"</s>": 0\n"<unk>": 1\n')
             (folder / "source.bpe").write_text("a b\n")
             decoder.write_text("models: [model.npz]\nvocabs: [vocab.yml, vocab.yml]\n")
+        case "names of Nematus":
+            (folder / "vocab.yml").write_text("eos: 0\nUNK: 1\n")
+            decoder.write_text("models: [model.npz]\nvocabs: [vocab.yml, vocab.yml]\n")
         case "ensemble":
             decoder.write_text("models: [model.npz, model2.npz]\nvocabs: [vocab.spm, vocab.spm]\n")
         case "binary":
@@ -548,6 +588,7 @@ class Executed:
         ("other vocabulary", "70 pieces, but the model has 60"),
         ("no SentencePiece", "vocab.spm: not a SentencePiece model"),
         ("pieces alone", r"subword-nmt \(source.bpe\) cuts the text"),
+        ("names of Nematus", "vocab.yml: no </s>"),
         ("ensemble", "an ensemble of 2 models"),
         ("binary", "model.bin: not a binary model of Marian's"),
         ("bad beam", "decoder.yml: .*size"),
@@ -563,6 +604,15 @@ def test_bad_input_gives_one_clear_error(
         marian.read(tmp_path / "model")
     assert raised.value.hint
     assert not list(tmp_path.rglob("executed"))
+
+
+@pytest.mark.parametrize("suffix", ["npz", "bin"])
+def test_of_several_models_a_single_one_is_given_only_if_it_can_be(suffix: str, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.{suffix}").touch()
+    with pytest.raises(ModelError, match="several models") as raised:
+        files.find(tmp_path)
+    assert ("give one of the files" in str(raised.value.hint)) == (suffix == "bin")
 
 
 def test_marian_s_own_errors_are_shown(tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ def read_pieces(path: Path) -> list[str]:
     Raises ModelError if it is damaged.
     """
     if path.suffix == ".txt":
-        return _text(path).splitlines()
+        return [line.removesuffix("\r") for line in _text(path).removesuffix("\n").split("\n")]
     if path.suffix == ".json":
         try:
             table = json.loads(_text(path))
@@ -199,13 +199,12 @@ def stated_languages(folder: Path) -> tuple[str, str]:
         stated = [re.search(rf"{side} language\(?s?\)?: *([\w-]+)", text) for side in ("source", "target")]
         if stated[0] and stated[1]:
             return stated[0][1], stated[1][1]
-    patterns = [(r"model\.([a-z]{2})([a-z]{2})\.", path.name) for path in folder.glob("model.*.bin")]
-    patterns.append((r"(?:^|[-_.])([a-z]{2,3})-([a-z]{2,3})(?:$|[-_.])", folder.resolve().name))
-    for pattern, text in patterns:
-        pair = re.search(pattern, text)
-        if pair and is_language(pair[1]) and is_language(pair[2]):
-            return pair[1], pair[2]
-    return "und", "und"
+    # The last pair of the folder's name, as of opus-mt-tc-big-fr-it, unless the name of a file has one.
+    pairs = re.findall(r"(?=(?:^|[-_.])([a-z]{2,3})-([a-z]{2,3})(?:$|[-_.]))", folder.resolve().name)
+    for path in folder.glob("model.*.bin"):
+        pairs += re.findall(r"^model\.([a-z]{2})([a-z]{2})\.", path.name)
+    pairs = [pair for pair in pairs if is_language(pair[0]) and is_language(pair[1])]
+    return pairs[-1] if pairs else ("und", "und")
 
 
 def check_sha256(folder: Path) -> None:
@@ -291,9 +290,10 @@ def _model(folder: Path, settings: Path | None, decoding: dict[str, Any]) -> Pat
         return models[0]
     if models:
         names = ", ".join(path.name for path in models)
+        one = "give one of the files, or " if models[0].suffix == ".bin" else ""
         raise ModelError(
             f"{folder}: several models ({names})",
-            hint="give one of the files, or name it in decoder.yml, under models",
+            hint=f"{one}name it in decoder.yml, under models",
         )
     raise ModelError(f"{folder}: no model (*.npz, *.bin)", hint="is it the folder of a Marian model?")
 

@@ -39,7 +39,7 @@ class Marian:
         self._sides = [
             _Pieces(*paths) for paths in zip(self._files.vocabularies, self._files.segmenters, strict=True)
         ]
-        options = ModelOptions(files.read_npz(self._files.model)[1], str(self._files.model))
+        options = ModelOptions(files.read_marian_weights(self._files.model)[1], str(self._files.model))
         self._mistranslates = (
             options.text("type") == "transformer" and is_pre_norm(options) and not is_recurrent(options)
         )

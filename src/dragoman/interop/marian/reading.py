@@ -41,7 +41,6 @@ from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.translation.search.options import Beam
 
 _BEAM, _NORMALIZE = 12, 0.0  # Marian's defaults
-_REQUIRED = (("</s>", "eos"), ("<unk>", "UNK"))  # by id; the second name is Nematus's
 
 
 def read(folder: Path) -> Bundle:
@@ -128,7 +127,7 @@ def _side(vocabulary: Path, segmenter: Path, rows: int | None) -> _Side:
         stated = {"start": start if start >= 0 else None, "pad": pad if pad >= 0 else None}
     else:
         pieces, stated = files.read_pieces(vocabulary), {}
-        ends = {name: _required(pieces, name, old, i) for i, (name, old) in enumerate(_REQUIRED)}
+        ends = {name: pieces.index(name) if name in pieces else -1 for name in ("</s>", "<unk>")}
         pieces = [piece or unused(i) for i, piece in enumerate(pieces)]
         if rows is not None and not 0 <= len(pieces) - rows < len(pieces):
             pieces += [unused(i) for i in range(len(pieces), rows)]
@@ -138,13 +137,6 @@ def _side(vocabulary: Path, segmenter: Path, rows: int | None) -> _Side:
         raise ModelError(f"{vocabulary}: no {missing[0]}", hint="is it a vocabulary of Marian's?")
     end, unknown = ends["</s>"], ends["<unk>"]
     return _Side(path=vocabulary, model=model, pieces=tuple(pieces), end=end, unknown=unknown, **stated)
-
-
-def _required(pieces: Sequence[str], name: str, old: str, number: int) -> int:
-    """Return the id of `name` as src/data/default_vocab.cpp finds it, or -1."""
-    if pieces[number : number + 1] in ([""], [old]):
-        return number
-    return pieces.index(name) if name in pieces else -1
 
 
 def _rows(weights: dict[str, Tensor], names: Sequence[str]) -> int | None:

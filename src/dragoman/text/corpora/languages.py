@@ -19,7 +19,7 @@ _ONE = re.compile(_LANGUAGE)
 _TWO = re.compile(f"({_LANGUAGE})[-_]({_LANGUAGE})")
 # Suffixes that look like languages but rarely are (src, for one, is also Logudorese Sardinian).
 _NO_LANGUAGES = frozenset(
-    "bak bpe bz csv dat dev doc gz hyp ids log new old out raw ref spm src tgt tmp tok trg txt val xz "
+    "bak big bpe bz csv dat dev doc gz hyp ids log new old out raw ref spm src tgt tmp tok trg txt val xz "
     "zst".split()
 )
 
