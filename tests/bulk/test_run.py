@@ -147,6 +147,29 @@ def test_a_bad_line_fails_its_file_and_a_repeat_translates_only_its_part(folder,
     assert not (folder / "out/.unfinished.parts").exists()
 
 
+@pytest.mark.parametrize("column", ["text", "note"])
+def test_a_damaged_page_of_parquet_fails_its_file(folder, loud, column):
+    """Also in a column that is only copied, which is read when everything is translated."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = folder / "in/d.parquet"
+    rows = [f"row {number}" for number in range(40)]
+    table = pyarrow.table({"text": rows, "note": rows})
+    parquet.write_table(table, path, use_dictionary=False, compression="gzip")
+    chunk = parquet.read_metadata(path).row_group(0).column(table.schema.names.index(column))
+    end = chunk.data_page_offset + chunk.total_compressed_size
+    content = path.read_bytes()
+    path.write_bytes(content[: end - 30] + bytes(30) + content[end:])
+
+    outcome = run(folder)
+
+    ((source, error),) = outcome.failed
+    assert source == path
+    assert str(error).startswith(f"{path}: cannot be read as Parquet (")
+    assert (folder / "out/c.jsonl").exists()
+    assert not (folder / "out/d.parquet").exists()
+
+
 def test_what_is_not_about_the_text_ends_it_at_once(folder, monkeypatch):
     def no_model(job: BulkJob) -> None:
         raise ModelError("m: damaged", hint="copy it again")

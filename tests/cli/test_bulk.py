@@ -69,6 +69,13 @@ def test_json_lines_keep_their_keys(dragoman_, folder):
     assert second == {"id": 2, "en": "", "translation": ""}
 
 
+def test_an_output_that_ends_in_a_slash_is_a_folder(dragoman_, folder):
+    ended = dragoman_("bulk", SAVED, folder / "in/a.txt", "-o", f"{folder / 'new'}/", *FAST)
+    assert ended.code == 0, ended.err
+    assert (folder / "new/a.txt").exists()
+    assert [path.name for path in (folder / "new").iterdir()] == ["a.txt"]
+
+
 def test_a_bad_file_is_named_and_the_others_are_written(dragoman_, folder):
     (folder / "in/bad.txt").write_bytes(b"one\n\xff\n")
     words = ("bulk", SAVED, folder / "in", "-o", folder / "out", *FAST)

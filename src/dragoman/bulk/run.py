@@ -30,7 +30,7 @@ PART_LINES = 5_000
 _PART_BYTES = 2**24  # a part ends after the line that reaches this, so that it fits into memory
 
 
-def bulk_tasks(names: Sequence[str], output: Path) -> list[Task]:
+def bulk_tasks(names: Sequence[str], output: str | Path) -> list[Task]:
     """Return a task for each file, in order; a name may be a file, a folder or a pattern such as `in/*.gz`.
 
     One file goes to the file `output`, or into that folder; several, and folders, go into the folder
@@ -92,10 +92,10 @@ def _cut(whole: TextPart, lines: int) -> Iterator[TextPart]:
 
 def _groups(path: Path, name: str) -> int:
     """The number of row groups of a Parquet file."""
-    parquet = open_parquet(path, name)
-    if NAME in parquet.schema_arrow.names:
-        raise DataError(f"{path}: has a column {NAME!r} already", hint="rename that column")
-    return int(parquet.num_row_groups)
+    with open_parquet(path, name) as file:
+        if NAME in file.schema_arrow.names:
+            raise DataError(f"{path}: has a column {NAME!r} already", hint="rename that column")
+        return int(file.num_row_groups)
 
 
 def folder_of(work: Path, task: Task) -> Path:
@@ -188,11 +188,13 @@ def _write_parquet(source: Path, path: Path, parts: Sequence[TextPart], counts: 
     import pyarrow
     from pyarrow import parquet
 
-    read = open_parquet(source, str(source))
-    schema = read.schema_arrow.append(pyarrow.field(NAME, pyarrow.string()))
+    with open_parquet(source, str(source)) as file:
+        schema = file.schema_arrow.append(pyarrow.field(NAME, pyarrow.string()))
+        groups = file.num_row_groups
     with parquet.ParquetWriter(path, schema) as writer:
-        for group in range(read.num_row_groups):
-            table = read.read_row_group(group)
+        for group in range(groups):
+            with open_parquet(source, str(source)) as file:
+                table = file.read_row_group(group)
             values: list[str | None] = []
             for part in parts:
                 if part.group == group:
@@ -319,10 +321,13 @@ class _Bulk:
             )
 
     def _finish(self, file: _File) -> None:
-        if file.errors:
-            self.failed[file.task.source] = file.errors[min(file.errors)]
+        try:
+            if file.errors:
+                raise file.errors[min(file.errors)]
+            counts = join_parts(file.task, file.parts)
+        except DataError as error:
+            self.failed[file.task.source] = error
             return
-        counts = join_parts(file.task, file.parts)
         self.journal.add(file.task.source, cast(Path, file.task.output), vars(counts))
         self.outcome.counts.add(counts)
         shutil.rmtree(folder_of(self.work, file.task), ignore_errors=True)

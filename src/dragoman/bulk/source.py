@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -44,18 +45,19 @@ def kind_of_name(path: Path) -> Kind:
 
 def column_values(path: Path, name: str, column: str, group: int) -> list[str | None]:
     """The texts in a row group of a Parquet file. Raises DataError without such a column, or for numbers."""
-    parquet = open_parquet(path, name)
-    names = parquet.schema_arrow.names
-    if column not in names:
-        raise DataError(f"{name}: no column {column!r}", hint=f"choose one with --column: {', '.join(names)}")
-    values = parquet.read_row_group(group, columns=[column]).column(0).to_pylist()
+    with open_parquet(path, name) as file:
+        names = file.schema_arrow.names
+        if column not in names:
+            raise DataError(f"{name}: no column {column!r}", hint=f"choose with --column: {', '.join(names)}")
+        values = file.read_row_group(group, columns=[column]).column(0).to_pylist()
     if any(not isinstance(value, str | None) for value in values):
         raise DataError(f"{name}: column {column!r} is not text", hint="choose another with --column")
     return list(values)
 
 
-def open_parquet(path: Path, name: str) -> Any:
-    """Open a Parquet file. Raises DataError if it is damaged, ConfigError without pyarrow."""
+@contextmanager
+def open_parquet(path: Path, name: str) -> Iterator[Any]:
+    """Open a Parquet file. Raises DataError if the block finds it damaged, ConfigError without pyarrow."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -64,8 +66,8 @@ def open_parquet(path: Path, name: str) -> Any:
             f"{name}: reading Parquet needs pyarrow", hint="pip install 'dragoman[ray]'"
         ) from error
     try:
-        return parquet.ParquetFile(path)
-    except (pyarrow.ArrowException, OSError) as error:
+        yield parquet.ParquetFile(path)
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         first = str(error).partition("\n")[0]
         raise DataError(
             f"{name}: cannot be read as Parquet ({first})", hint="copy or download it again"

@@ -103,20 +103,19 @@ class PartWorker:
 
     def __init__(self, job: BulkJob) -> None:
         self._job = job
-        self._translator: Translator | None = None
-        self._error: DragomanError | None = None
+        self._loaded: Translator | DragomanError
         try:
-            self._translator = job.load()
+            self._loaded = job.load()
         except DragomanError as error:
-            self._error = error
+            self._loaded = error
 
     def translate(self, part: TextPart) -> PartResult:
         """Translate a part and write it, unless an earlier try has. Errors are in the result."""
         tries = 1
         try:
             if read_part(Path(part.place)) is None:
-                if self._translator is None:
-                    raise self._error or DragomanError("no model")
+                if isinstance(self._loaded, DragomanError):
+                    raise self._loaded
                 with counted_tries(Path(part.place)) as tries:
                     if tries > MOST_TRIES:
                         raise DataError(
@@ -124,7 +123,7 @@ class PartWorker:
                             f"to {part.first + part.lines - 1:,}",
                             hint="is the memory too small? Lower --batch-tokens, or look for a huge line",
                         )
-                    self._write(self._translator, part)
+                    self._write(self._loaded, part)
             return PartResult(tries)
         except DragomanError as error:
             return PartResult.of_error(error, tries)

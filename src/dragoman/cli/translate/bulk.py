@@ -110,7 +110,7 @@ def bulk(
     from dragoman.bulk.worker import BulkJob, digest_of_model
 
     pool = _pool(on, address, workers)
-    tasks = bulk_tasks(names, output)
+    tasks = bulk_tasks(names, context.params["output"])  # a Path has lost the slash at the end
     job = BulkJob(
         models=tuple(str(model.absolute()) for model in models),
         decoding=replace(decoding, split=not plain),
