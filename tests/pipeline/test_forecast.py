@@ -45,6 +45,14 @@ def test_a_training_takes_its_limit(tmp_path: Path) -> None:
     assert found["translation"]["seconds"] is None
 
 
+def test_a_recipe_that_a_step_writes_has_no_limit_yet(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("a\n")
+    text = '[[steps]]\nname = "r"\nshell = "cp {data}/x {out}"\n[[steps]]\nname = "m"\n'
+    (tmp_path / "p.toml").write_text(text + 'run = "train --recipe {r}/r.toml {data}/x -o {out}"\n')
+    found = forecast(Pipeline.read(tmp_path / "p.toml", tmp_path / "out", tmp_path))
+    assert [one["seconds"] for one in found] == [None, None]
+
+
 def test_what_ran_before_has_its_real_time(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("a\n")
     (tmp_path / "p.toml").write_text(TEXT.split('[[steps]]\nname = "model"')[0])

@@ -119,6 +119,33 @@ def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
     assert read(tmp_path, text).digests() != before
 
 
+@pytest.mark.parametrize("place", ["{data}/in", "{data}/in/", "{data}"])
+def test_all_files_below_a_folder_count(place: str, tmp_path: Path) -> None:
+    text = f'[[steps]]\nname = "a"\nrun = "data clean {place} -o {{out}}"\n'
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    (tmp_path / "in" / "sub" / "p.en-de.tsv").write_text("1\n")
+    before = read(tmp_path, text).digests()
+    (tmp_path / "in" / "sub" / "p.en-de.tsv").write_text("2\n")
+    assert read(tmp_path, text).digests() != before
+
+
+def test_results_in_the_folder_of_the_text_do_not_count(tmp_path: Path) -> None:
+    text = '[[steps]]\nname = "a"\nrun = "data clean {data} -o {out}"\n'
+    before = read(tmp_path, text).digests()
+    (tmp_path / "out" / "a").mkdir(parents=True)
+    (tmp_path / "out" / "pipeline.json").touch()
+    assert read(tmp_path, text).digests() == before
+
+
+@pytest.mark.parametrize("name", ["two words", "a (1)", "b, c", "d & e", "it's"])
+def test_a_word_of_run_is_one_file_whatever_its_name(name: str, tmp_path: Path) -> None:
+    words = f"""score "{{data}}/{name}" "--score={{data}}/{name}" -o {{out}}"""
+    text = f"[[steps]]\nname = 'a'\nrun = '''{words}'''\n"
+    (tmp_path / name).write_text("1\n")
+    found = read(tmp_path, text)
+    assert found.files(found.steps["a"]) == {f"{{data}}/{name}": [tmp_path / name]}
+
+
 @pytest.mark.parametrize(
     "shell",
     [

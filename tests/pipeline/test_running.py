@@ -92,6 +92,44 @@ def test_a_result_of_another_hand_is_kept(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "a").read_text() == "mine"
 
 
+def test_a_result_by_hand_is_moved_unless_the_record_says_that_it_is_done(tmp_path: Path) -> None:
+    text = '[[steps]]\nname = "a"\nshell = "test -e {data}/go; cp {data}/x {out}"\n'
+    with pytest.raises(DragomanError, match="a failed"):
+        run(tmp_path, text.replace("{data}/go", str(tmp_path / "go")))
+    (tmp_path / "go").touch()
+    (tmp_path / "out" / "a").write_text("mine")
+    record = json.loads((tmp_path / "out" / RECORD).read_text())
+    run(tmp_path, text.replace("{data}/go", str(tmp_path / "go")))
+    assert (tmp_path / "out" / "a").read_text() == "b\na\n"
+    assert (tmp_path / "out" / "old" / "a-1").read_text() == "mine"
+
+    (tmp_path / "out" / "a").write_text("mine")
+    record["steps"]["a"]["state"] = "done"
+    (tmp_path / "out" / RECORD).write_text(json.dumps(record))
+    assert run(tmp_path, text.replace("{data}/go", str(tmp_path / "go"))) == []
+    assert (tmp_path / "out" / "a").read_text() == "mine"
+
+
+def test_what_a_changed_command_left_unfinished_is_deleted(tmp_path: Path) -> None:
+    """A command that resumes would refuse to go on with what another began."""
+    text = (
+        '[[steps]]\nname = "a"\nshell = "cp {data}/x {out}"\n[[steps]]\nname = "ab"\nshell = "true > {out}"\n'
+    )
+    run(tmp_path, text)
+    for name in ("a", "ab"):
+        (tmp_path / "out" / f"{name}.unfinished").touch()
+        (tmp_path / "out" / f"{name}.unfinished.parts").mkdir()
+    run(tmp_path, text.replace("cp ", "cp -p "))
+    left = sorted(path.name for path in (tmp_path / "out").glob("*.unfinished*"))
+    assert left == ["ab.unfinished", "ab.unfinished.parts"]
+
+
+def test_a_step_that_is_left_out_for_a_while_is_still_done(tmp_path: Path) -> None:
+    run(tmp_path)
+    run(tmp_path, DIAMOND.split('[[steps]]\nname = "d"')[0])
+    assert run(tmp_path) == []
+
+
 def test_one_command_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "_WAIT", 0.0)
     (tmp_path / "out").mkdir()

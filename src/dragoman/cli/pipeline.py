@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from dragoman.base.errors import ConfigError
+from dragoman.base.machine import usable_cores
 from dragoman.base.tables import aligned
 from dragoman.cli.options import Data, Flag, Json, Quiet, argument
 from dragoman.cli.outcome import tell
@@ -52,7 +53,7 @@ def pipeline(
     output.mkdir(parents=True, exist_ok=True)
     with raising():
         rows = run_pipeline(
-            steps, jobs=jobs or min(2, os.cpu_count() or 1), say=lambda text: tell(text, quiet=quiet)
+            steps, jobs=jobs or min(2, usable_cores()), say=lambda text: tell(text, quiet=quiet)
         )
     tell(f"{output}: all {len(rows)} steps are done", quiet=quiet)
 

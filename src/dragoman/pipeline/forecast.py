@@ -40,6 +40,8 @@ def _limit(pipeline: Pipeline, step: PipelineStep) -> float | None:
     words = pipeline.words(step)
     value = {name: words[i + 1] for i, name in enumerate(words[:-1]) if name in ("--recipe", "--preset")}
     path = Path(value["--recipe"]) if "--recipe" in value else None
+    if path is not None and not path.exists():  # an earlier step makes it
+        return None
     overrides = [word for word in words if "=" in word and not word.startswith("-")]
     if step.words[0] == "distil":
         overrides.append('teacher.models=["of the pipeline"]')

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -28,8 +29,9 @@ from dragoman.base.jobs import digest_of_place
 from dragoman.base.options import Option, Options
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
-# A file of the text or beside the TOML file, up to what ends it in a list or for sh.
-_INPUT = re.compile(r"""\{(?:data|here)\}/[^\s"',;|&<>()\]]+""")
+# A file of the text or beside the TOML file, up to what ends it in a list or for sh; or all of the text.
+_INPUT = re.compile(r"""\{(?:data|here)\}/[^\s"',;|&<>()\]]+|\{data\}""")
+_END = re.compile(r"\{(?:data|here)\}/.+")
 _VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
 _REFERENCE = re.compile(r"(?<!\$)\{([A-Za-z0-9_-]+)\}")
 _PLACES = ("data", "here", "out")
@@ -191,10 +193,13 @@ class Pipeline:
 
     def files(self, step: PipelineStep) -> dict[str, list[Path]]:
         """The files and folders of each place that a step names. A variable of the shell matches anything."""
-        text = step.shell or "\n".join(step.words)
-        found: dict[str, list[Path]] = {}
-        for place in sorted({*_INPUT.findall(text)}):
-            path = self.filled(step, place)
-            matching = [path] if Path(path).exists() else sorted(glob(_VARIABLE.sub("*", path)))
-            found[place] = [Path(one) for one in matching]
+        own, found = self.folder.resolve(), dict[str, list[Path]]()
+        for text in step.words or [step.shell]:
+            # A word of `run` may end in a file whose name has spaces or commas.
+            ends = [end for end in _END.findall(text) if step.run and os.path.exists(self.filled(step, end))]
+            for place in ends or _INPUT.findall(text):
+                path = self.filled(step, place)
+                matching = [path] if os.path.exists(path) else sorted(glob(_VARIABLE.sub("*", path)))
+                inside = [folder for one in matching for folder in Path(one).rglob("*/")]
+                found[place] = [*map(Path, matching), *sorted(f for f in inside if not f.is_relative_to(own))]
         return found

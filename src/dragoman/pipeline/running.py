@@ -113,20 +113,23 @@ class _Run:
         for name, digest in self.pipeline.digests().items():
             row, result = old.get(name), self.pipeline.result(name)
             if row is None and result.exists():
-                raise ConfigError(
-                    f"{result}: not made by this pipeline", hint="move it away, or rename the step"
-                )
+                raise ConfigError(f"{result}: not made by this pipeline", hint="move it, or rename the step")
             if row is not None and row.get("digest") == digest and not self._undone(name, row, rows):
                 rows[name] = row if row["state"] == "done" else row | {"state": "waiting"}
                 continue
             if result.exists():
-                kept = self.pipeline.folder / "old"
-                kept.mkdir(exist_ok=True)
-                number = next(n for n in range(1, 10**6) if not (kept / f"{name}-{n}").exists())
-                os.replace(result, kept / f"{name}-{number}")
-                self.say(f"{name}: changed; the old result is {kept / f'{name}-{number}'}")
+                self._put_away(name, "changed")
+            for left in self.pipeline.folder.glob(f"{name}.unfinished*"):  # another command cannot resume it
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
             rows[name] = {"state": "waiting", "digest": digest, "seconds": 0.0}
         return rows
+
+    def _put_away(self, name: str, why: str) -> None:
+        kept = self.pipeline.folder / "old"
+        kept.mkdir(exist_ok=True)
+        number = next(n for n in range(1, 10**6) if not (kept / f"{name}-{n}").exists())
+        os.replace(self.pipeline.result(name), kept / f"{name}-{number}")
+        self.say(f"{name}: {why}; the old result is {kept / f'{name}-{number}'}")
 
     def _undone(self, name: str, row: dict[str, Any], rows: Rows) -> bool:
         """Whether a step that was done must run again: its result is gone, or what it needs is made anew."""
@@ -183,8 +186,8 @@ class _Run:
 
     def _spawn(self, name: str, step: PipelineStep) -> None:
         result = self.pipeline.result(name)
-        if not step.resumes and "out" in step.references and result.exists():  # of a run that was stopped
-            shutil.rmtree(result) if result.is_dir() else result.unlink()
+        if not step.resumes and "out" in step.references and result.exists():
+            self._put_away(name, "begins anew")  # a run was stopped, or someone has put it there
         if "{out}/" in step.run + step.shell:
             result.mkdir(parents=True, exist_ok=True)
         log = self._log(name)
@@ -273,14 +276,14 @@ class _Run:
         return self.pipeline.folder / "logs" / f"{name}.log"
 
     def _save(self) -> None:
-        needs = {
-            name: {"needs": self.pipeline.needs(step), "trains": step.trains}
+        rows = {
+            name: self.rows[name] | {"needs": self.pipeline.needs(step), "trains": step.trains}
             for name, step in self.pipeline.steps.items()
         }
-        rows = {name: row | needs[name] for name, row in self.rows.items()}
-        write_whole(
-            self.pipeline.folder / RECORD, json.dumps({"title": self.pipeline.title, "steps": rows}, indent=1)
-        )
+        # A step may be left out of the file for a while.
+        rows |= {name: row for name, row in read_rows(self.pipeline.folder).items() if name not in rows}
+        table = {"title": self.pipeline.title, "steps": rows}
+        write_whole(self.pipeline.folder / RECORD, json.dumps(table, indent=1))
 
 
 def _die_with_parent() -> None:
