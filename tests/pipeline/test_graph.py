@@ -119,7 +119,7 @@ def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
     assert read(tmp_path, text).digests() != before
 
 
-@pytest.mark.parametrize("place", ["{data}/in", "{data}/in/", "{data}"])
+@pytest.mark.parametrize("place", ["{data}/in", "{data}/in/", "{data}/."])
 def test_all_files_below_a_folder_count(place: str, tmp_path: Path) -> None:
     text = f'[[steps]]\nname = "a"\nrun = "data clean {place} -o {{out}}"\n'
     (tmp_path / "in" / "sub").mkdir(parents=True)
@@ -130,7 +130,7 @@ def test_all_files_below_a_folder_count(place: str, tmp_path: Path) -> None:
 
 
 def test_results_in_the_folder_of_the_text_do_not_count(tmp_path: Path) -> None:
-    text = '[[steps]]\nname = "a"\nrun = "data clean {data} -o {out}"\n'
+    text = '[[steps]]\nname = "a"\nrun = "data clean {data}/. -o {out}"\n'
     before = read(tmp_path, text).digests()
     (tmp_path / "out" / "a").mkdir(parents=True)
     (tmp_path / "out" / "pipeline.json").touch()

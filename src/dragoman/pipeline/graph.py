@@ -29,8 +29,8 @@ from dragoman.base.jobs import digest_of_place
 from dragoman.base.options import Option, Options
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
-# A file of the text or beside the TOML file, up to what ends it in a list or for sh; or all of the text.
-_INPUT = re.compile(r"""\{(?:data|here)\}/[^\s"',;|&<>()\]]+|\{data\}""")
+# A file of the text or beside the TOML file, up to what ends it in a list or for sh.
+_INPUT = re.compile(r"""\{(?:data|here)\}/[^\s"',;|&<>()\]]+""")
 _END = re.compile(r"\{(?:data|here)\}/.+")
 _VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
 _REFERENCE = re.compile(r"(?<!\$)\{([A-Za-z0-9_-]+)\}")
