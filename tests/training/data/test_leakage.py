@@ -49,6 +49,7 @@ def test_the_number_of_pairs_is_exact(
             keep = FilterConfig(drop_duplicates=unique)
             tokenise(open_pairs(text), tokenizer, keep, folder, workers=1)
         learnt = {(a.strip(), b.strip()) for a, b in (*first, *second) if a.strip() and b.strip()}
+        learnt |= {(b, a) for a, b in learnt}  # also the other way round
         expected = sum((a.strip(), b.strip()) in learnt for a, b in measured)
         assert 10 < expected < 80
 
@@ -65,6 +66,12 @@ def test_what_the_filter_left_out_is_not_training_text(tokenizer: Tokenizer, tmp
     assert also_in(text, [tmp_path]) == 1
     assert leakage(text, [tmp_path], what="test").startswith("1 of 2 test pairs is also")
     assert leakage([("a", "c"), ("A", "b"), ("a", "b.")], [tmp_path], what="test") == ""
+
+
+def test_a_pair_counts_once_in_whichever_order_its_sides_are(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenise(open_pairs([("a", "b"), ("b", "a"), ("a", "c")]), tokenizer, FilterConfig(), tmp_path, workers=1)
+    assert also_in([("a", "b")], [tmp_path]) == 1
+    assert also_in([("c", "a"), ("c ", " a"), ("c", "b")], [tmp_path]) == 2
 
 
 def test_text_of_earlier_releases_has_no_digests(tokenizer: Tokenizer, tmp_path: Path) -> None:
