@@ -500,6 +500,20 @@ def test_max_epochs(corpora: Corpora, tmp_path: Path) -> None:
     assert run.progress.history[-1].step == sum(groups)
 
 
+def test_the_time_left_counts_epochs_once_one_is_complete(corpora: Corpora, tmp_path: Path) -> None:
+    options = config(max_epochs=4, max_updates=100_000, validate_every=1000, log_every=1)
+    run = trainer(tmp_path, corpora, options=options)
+
+    run.train()
+
+    reports = run.observer.reports  # type: ignore[attr-defined]
+    assert [one.epoch for one in reports][-1] == 3
+    for one in reports:
+        if one.epoch:
+            left = one.seconds * (len(reports) - one.step) / one.step
+            assert one.eta_seconds == pytest.approx(left, rel=0.2, abs=one.seconds * 3 / one.step)
+
+
 def test_max_minutes(corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a clock that goes on by a second each time it is looked at."""
     seconds = itertools.count()

@@ -29,6 +29,7 @@ class Started:
     processes: int
     resumed_from: int  # updates made by earlier runs of the same command
     max_updates: int
+    max_epochs: int | None = None
     max_seconds: float | None
     batch_tokens: int
 

@@ -292,7 +292,10 @@ class Trainer:
         if not totals.tokens:
             return  # all updates since the last report were skipped
         progress.totals = Totals()
-        eta = progress.seconds * (config.max_updates - progress.step) / progress.step
+        end: float = config.max_updates
+        if config.max_epochs is not None and progress.epoch:  # one is complete
+            end = min(end, (progress.step - progress.cursor) * config.max_epochs / progress.epoch)
+        eta = progress.seconds * max(end - progress.step, 0) / progress.step
         if config.max_minutes is not None:
             eta = min(eta, 60 * config.max_minutes - progress.seconds)
         report = Report(

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rich.cells import cell_len
-from tests.cli.display.runs import started, validation
+from tests.cli.display.runs import report, started, validation
 
 from dragoman.cli.display.plain import clip, facts, sample_lines, share_done, sparkline, validation_parts
 from dragoman.training.events import SampleTranslation
@@ -28,24 +28,24 @@ def test_sparkline() -> None:
     assert (many[0], many[-1]) == ("▁", "█")
 
 
-def test_the_share_is_of_the_limit_that_comes_first() -> None:
-    limits = started(max_updates=100, max_seconds=60.0)
-    assert share_done(limits, 50, 6) == 0.5
-    assert share_done(limits, 50, 54) == 0.9
-    assert share_done(limits, 300, 0) == 1
-    assert share_done(started(max_updates=100), 25, 1000) == 0.25
+def test_the_share_is_that_of_the_time() -> None:
+    assert share_done(report(seconds=6, eta_seconds=18)) == 0.25
+    assert share_done(report(seconds=6, eta_seconds=18), ran=6) == 0.5
+    assert share_done(report(seconds=6, eta_seconds=18), ran=30) == 1
+    assert share_done(report(seconds=61, eta_seconds=-1)) == 1
+    assert share_done(report(seconds=0, eta_seconds=0)) == 1
 
 
 def test_facts() -> None:
     event = started(
         target_vocab=6000, train_pairs=29_000, valid_pairs=0, threads=1, processes=2, resumed_from=1500,
-        max_seconds=3600,
+        max_epochs=3, max_seconds=3600,
     )  # fmt: skip
     assert dict(facts(event)) == {
         "model": "2,634,112 parameters, vocabulary 8,000 and 6,000",
         "data": "29,000 pairs to learn from",
         "machine": "bf16, 1 thread in each of 2 processes, batches of 4,096 tokens",
-        "until": "8,000 updates or 1:00:00",
+        "until": "8,000 updates or 3 epochs or 1:00:00",
         "resumes": "from update 1,500",
     }
     assert "resumes" not in dict(facts(replace(event, resumed_from=0)))

@@ -144,8 +144,7 @@ class Live(Display):
         ran = 0.0 if self.finished is not None else self.clock() - self.since
         colour = "green" if self.finished is not None else "cyan"
         lines = [_apart(self._updates(ran, inner), self._times(ran, inner), inner)]
-        started, step, seconds = self.started, self._step(ran), self._seconds(ran)
-        share = 0.0 if started is None else share_done(started, step, seconds)
+        share = 0.0 if self.report is None else share_done(self.report, ran)
         lines.append(_bar(share, inner, colour))
         if self.report is not None:
             lines += [Text(), *_figures(self.report, inner)]

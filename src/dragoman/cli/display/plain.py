@@ -95,7 +95,7 @@ class Plain(Display):
         limit = share = ""
         if self.started is not None:
             limit = f"/{self.started.max_updates:,}"
-            share = f" {share_done(self.started, event.step, event.seconds):.0%}"
+            share = f" {share_done(event):.0%}"
         self._write(
             f"update {event.step:,}{limit}{share}  loss {event.loss:.2f}  "
             f"ppl {number(event.perplexity)}  {number(event.tokens_per_second)} tok/s  "
@@ -147,12 +147,10 @@ def sparkline(values: Sequence[float], width: int = 30) -> str:
     return "".join(_BLOCKS[round((value - low) / span * top) if span else top // 2] for value in values)
 
 
-def share_done(started: Started, step: int, seconds: float) -> float:
-    """Return the share of the run that is done, from 0 to 1: by updates or by time, whichever is greater."""
-    share = step / started.max_updates
-    if started.max_seconds is not None:
-        share = max(share, seconds / started.max_seconds)
-    return min(share, 1.0)
+def share_done(report: Report, ran: float = 0.0) -> float:
+    """Return the share of the time of the run, from 0 to 1, that is over `ran` seconds after a report."""
+    whole = report.seconds + report.eta_seconds
+    return min((report.seconds + ran) / whole, 1.0) if whole > 0 else 1.0
 
 
 def facts(started: Started) -> Iterable[tuple[str, str]]:
@@ -167,6 +165,8 @@ def facts(started: Started) -> Iterable[tuple[str, str]]:
         machine += f" in each of {started.processes} processes"
     yield "machine", f"{machine}, batches of {started.batch_tokens:,} tokens"
     limits = [f"{started.max_updates:,} updates"]
+    if started.max_epochs is not None:
+        limits.append(count(started.max_epochs, "epoch"))
     if started.max_seconds is not None:
         limits.append(clock_time(started.max_seconds))
     yield "until", " or ".join(limits)

@@ -158,6 +158,7 @@ def _started(trainer: Trainer, prepared: Prepared) -> Started:
         processes=trainer.world.size,
         resumed_from=trainer.progress.step,
         max_updates=training.max_updates,
+        max_epochs=training.max_epochs,
         max_seconds=60 * training.max_minutes if training.max_minutes else None,
         batch_tokens=training.batch_tokens,
     )
