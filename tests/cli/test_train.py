@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.cli.train.train import TrainingRun
+
 CODE = """
 import sys
 from dragoman.cli import main
@@ -72,3 +74,11 @@ def test_a_mistake_loads_no_torch(
 
     assert message in err
     assert (ended, loaded) == (code, False)
+
+
+def test_text_that_options_name_needs_a_preset_or_a_model_to_tune() -> None:
+    for option in ("data.train=[a.tmx]", "data.corpora=[]"):
+        assert not TrainingRun().names_text([option])
+        assert TrainingRun(preset="tiny").names_text([option])
+        assert TrainingRun().names_text([option], tunes=True)
+    assert not TrainingRun().names_text(["model.heads=2"], tunes=True)

@@ -92,10 +92,10 @@ class TrainingRun:
         bool, Flag("Also write the figures for TensorBoard, into the folder tensorboard of the run.")
     ] = False
 
-    def names_text(self, overrides: Sequence[str]) -> bool:
-        """Whether options name the text. They need a preset, because the pairs are not counted yet."""
+    def names_text(self, overrides: Sequence[str], *, tunes: bool = False) -> bool:
+        """Whether options name the text. A new model needs a preset, as the pairs are not counted yet."""
         named = any(word.startswith(("data.train=", "data.corpora=")) for word in overrides)
-        return self.recipe is not None or (self.preset is not None and named)
+        return self.recipe is not None or ((tunes or self.preset is not None) and named)
 
     def train(
         self,
@@ -194,7 +194,7 @@ def train(
     files, overrides = sort_words(words or [])
     if output is None:
         raise ConfigError("no folder to write to", hint="name one with -o, such as -o runs/en-de")
-    if not (files or run.names_text(overrides)):
+    if not (files or run.names_text(overrides, tunes=base is not None)):
         raise ConfigError(
             "no text to train on", hint="dragoman train train.en train.de -o runs/en-de, or --recipe FILE"
         )
