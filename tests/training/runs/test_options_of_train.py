@@ -13,6 +13,7 @@ from dragoman.text import toy
 from dragoman.training.options import TrainingConfig
 from dragoman.training.runs.recipe import Recipe, resolve
 from dragoman.training.runs.run import train
+from dragoman.training.runs.text.texts import RunRequest
 
 PAIRS = toy.pairs(seed=3, count=60)
 MODEL = {"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
@@ -82,3 +83,22 @@ def test_mistakes_are_explained(keywords: dict[str, Any], message: str, hint: st
     assert caught.value.hint is not None
     assert hint in caught.value.hint
     assert not (tmp_path / "x").exists()
+
+
+def test_text_may_be_one_path_or_anything_to_go_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[RunRequest] = []
+
+    def caught(request: RunRequest, *_: object) -> None:
+        asked.append(request)
+        raise ConfigError("seen")
+
+    monkeypatch.setattr("dragoman.training.runs.run.prepare", caught)
+    pairs: Any = zip(["a", "b"], ["A", "B"], strict=True)
+    for data, valid in (("a.tmx", Path("b.tmx")), (pairs, None)):
+        with pytest.raises(ConfigError, match="seen"):
+            train(data, valid=valid, output=tmp_path / "x")
+
+    assert [one.data for one in asked] == [["a.tmx"], [("a", "A"), ("b", "B")]]
+    assert [one.valid for one in asked] == [[Path("b.tmx")], None]

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from dragoman.base.config import from_table
 from dragoman.base.errors import ConfigError
@@ -42,13 +42,13 @@ class Sections(TypedDict, total=False):
 
 
 def train(
-    data: Data | None = None,
+    data: Data | Path | None = None,
     *,
     base: str | Path | None = None,
     teachers: Sequence[str | Path] = (),
-    valid: Data | None = None,
-    replay: Data | None = None,
-    general: Data | None = None,
+    valid: Data | Path | None = None,
+    replay: Data | Path | None = None,
+    general: Data | Path | None = None,
     output: str | Path,
     preset: str | None = None,
     recipe: str | Path | Recipe | None = None,
@@ -92,11 +92,11 @@ def train(
         raise ConfigError("general text is for tuning", hint="name the model to tune: --from MODEL")
     with joined() as world, RunFolder(Path(output)) as folder, ExitStack() as stack:
         request = RunRequest(
-            data=data,
-            valid=valid,
+            data=_listed(data),
+            valid=_listed(valid),
             base=None if base is None else stack.enter_context(open_model(base)),
-            replay=replay,
-            general=general,
+            replay=_listed(replay),
+            general=_listed(general),
             preset=preset,
             recipe=Path(recipe) if isinstance(recipe, str) else recipe,
             options=sections,
@@ -111,6 +111,10 @@ def train(
 
         fit(prepared, observer=observer, stop=stop)
     return Translator.load(output)
+
+
+def _listed(text: Data | Path | None) -> Data | None:
+    return [text] if isinstance(text, str | Path) else None if text is None else cast(Data, [*text])
 
 
 def _check_names(names: Iterable[str]) -> None:
