@@ -139,3 +139,13 @@ def test_a_run_shows_its_loss_in_a_notebook(tmp_path: Path) -> None:
         assert name in drawn
     assert "nothing measured yet" in RunFolder(tmp_path / "<new>")._repr_html_()
     assert "<new>" not in RunFolder(tmp_path / "<new>")._repr_html_()
+
+
+def test_the_files_of_several_texts_may_have_other_names(tmp_path: Path) -> None:
+    """Their digests say whether the text is the same."""
+    corpora = 'data.corpora=[{{name="a", train=["{0}.en-de.tsv"], valid=["{0}-v.en-de.tsv"], weight={1}}}]'
+    folder = begun(tmp_path, corpora.format("old", 1))
+
+    assert folder.changes(recipe(corpora.format("new", 1))) == []
+    (line,) = folder.changes(recipe(corpora.format("new", 2)))
+    assert line.startswith("data.corpora: ")

@@ -160,8 +160,10 @@ class RunFolder:
 
         One line each, such as `model.heads: 4 -> 8`.
         """
-        before = to_table(recipe_of_run(self.recipe))
-        lines = difference(before, to_table(recipe))
+        before, after = to_table(recipe_of_run(self.recipe)), to_table(recipe)
+        for corpus in (*before["data"]["corpora"], *after["data"]["corpora"]):
+            corpus.update(train=[], valid=[], test=[])  # may change, like data.train
+        lines = difference(before, after)
         return [line for line in lines if not _may_change(line.partition(":")[0], recipe)]
 
 
