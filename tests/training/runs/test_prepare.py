@@ -10,6 +10,7 @@ import pytest
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.text import toy
+from dragoman.text.corpora.corpus import open_pairs
 from dragoman.text.formality import Formality
 from dragoman.text.guidance import Guidance, marks_of, reading
 from dragoman.text.noise import noised
@@ -231,6 +232,18 @@ def test_sources_of_a_tagged_text_begin_with_a_mark_in_every_epoch(
     assert "web (tagged): 20 pairs read" in ready.training.report
     assert ready.training.fingerprint != plain.training.fingerprint
     assert "train.web: 20 pairs read, 20 kept, 0 set aside" in messages
+
+
+def test_a_tag_needs_a_vocabulary_with_bytes(tmp_path: Path) -> None:
+    corpora = 'data.corpora=[{name="web", train=["web.tsv"], tagged=true}]'
+    texts = Texts(
+        recipe=resolve(preset="tiny", overrides=[corpora]), training=open_pairs(PAIRS),
+        validation={}, validation_pairs={}, corpora={"web": open_pairs(PAIRS)},
+    )  # fmt: skip
+    words = Tokenizer.train(PAIRS, TokenizerConfig(kind="words", vocab_size=100))
+
+    with RunFolder(tmp_path) as folder, pytest.raises(ConfigError, match="no bytes for the tag"):
+        tokenise_texts(texts, folder, given=words, begun=False, say=print)
 
 
 def test_the_mark_is_that_of_no_text(tmp_path: Path) -> None:

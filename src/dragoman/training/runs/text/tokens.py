@@ -11,12 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from dragoman.base.config import to_table
-from dragoman.base.errors import DataError, ModelError
+from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.filter import FilterConfig
 from dragoman.text.corpora.languages import Direction
 from dragoman.text.corpora.reservoir import draw_sample
+from dragoman.text.guidance import marks_of
 from dragoman.text.tokenizers.copied import pieces_for
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.data.tokenised import first_change, is_made_from, tokenise
@@ -57,6 +58,8 @@ def tokenise_texts(
     if recipe.training.close_unseen and recipe.data.placeholders and tokenizer.placeholders and not begun:
         # Only now is it known whether `tokenizer.placeholders = "auto"` means some.
         raise changes_targets("data.placeholders")
+    if any(one.tagged for one in recipe.data.corpora) and marks_of(tokenizer) is None:
+        raise ConfigError("tagged = true: this vocabulary has no bytes for the tag", hint="leave it out")
     say("tokenising the text")
     for part, corpus in _parts(texts).items():
         learning = part.partition(".")[0] not in ("valid", "general")
