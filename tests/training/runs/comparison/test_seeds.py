@@ -33,6 +33,7 @@ from dragoman.training.runs.comparison.seeds import (
     train_seeds,
 )
 from dragoman.training.runs.folder import RunFolder
+from dragoman.training.runs.recipe import Recipe
 from dragoman.training.runs.run import train
 from dragoman.training.trainer import Trainer
 from dragoman.translation.translator import Translator
@@ -242,3 +243,19 @@ def test_a_folder_of_seeds_takes_no_other_run(runs: list[Seeded], place: Path) -
         train(output=folder, recipe=place / "r.toml", overrides=QUICK, data_root=place)
 
     assert sorted(path.name for path in folder.iterdir()) == names
+
+
+def test_a_memory_too_small_to_hold_pairs_out_ends_after_the_first_seed(place: Path, tmp_path: Path) -> None:
+    begun: list[int] = []
+
+    def tuned(run: Seeded, *_: object) -> None:
+        begun.append(run.seed)
+        folder = RunFolder(run.folder)
+        folder.path.mkdir()
+        folder.note(Recipe())
+        folder.metrics.add({"kind": "result", "step": 4, "loss": None, "bleu": None})
+
+    runs = seeded(tmp_path, (), first=4, count=3)
+    with pytest.raises(ConfigError, match="needs text to score"):
+        train_seeds(runs, tuned, watch=watch)
+    assert begun == [4]

@@ -190,13 +190,17 @@ def train_seeds(
 ) -> None:
     """Train the runs one after the other. One that is complete is not trained again.
 
-    Raises what `train` raises.
+    Raises what `train` raises, and ConfigError if the first run has no text to score.
     """
     with joined():  # the processes of torchrun join once, not for each run
         for number, run in enumerate(runs, 1):
             say(f"seed {run.seed}, {number} of {len(runs)}: {run.folder}")
             with watch(run.folder) as (observer, stop):
                 train(run, observer, stop)
+            folder = RunFolder(run.folder)
+            scored = (folder.metrics.result() or {}).get("bleu") is not None
+            if not (scored or has_test(recipe_of_run(folder.recipe).data)):
+                raise ConfigError("--seeds needs text to score: no pairs were held out", hint="pass --valid")
 
 
 def report_seeds(
