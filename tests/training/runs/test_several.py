@@ -35,8 +35,9 @@ from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.distillation.distributions import lessons_of
 from dragoman.training.runs.recipe import Recipe
 from dragoman.training.runs.text.opening import open_texts
-from dragoman.training.runs.text.texts import RunRequest
+from dragoman.training.runs.text.texts import RunRequest, Texts
 from dragoman.training.runs.tuning.base import open_model
+from dragoman.training.runs.tuning.held_out import normal
 from dragoman.translation import lines
 from dragoman.translation.folder.config import read_config
 from dragoman.translation.folder.summary import adapter_summary_of
@@ -140,6 +141,56 @@ def test_tuning_counts_the_pairs_of_an_epoch(data: Path, many: Path) -> None:
     assert updates(4000, 1.0, False) > updates(4000, 0.1, False)
 
 
+def opened(many: Path, root: Path, *overrides: str, **options: Any) -> tuple[Texts, list[str]]:
+    messages: list[str] = []
+    with open_model(many) as base:
+        request = RunRequest(base=base, overrides=overrides, data_root=root, **options)
+        return open_texts(request, messages.append), messages
+
+
+def test_held_out_pairs_leave_every_text_of_their_languages(data: Path, many: Path) -> None:
+    pairs, more = toy.pairs(seed=6, count=30), toy.pairs(seed=7, count=20)
+    texts = {
+        "new.en-de": pairs,
+        "old.de-en": [(german, english) for english, german in pairs + more],
+        "letters.en-cs": [(english, english[::-1]) for english, _ in pairs],
+    }
+    for name, text in texts.items():
+        (data / f"{name}.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in text), encoding="utf-8")
+    corpora = [
+        '{name="new", train=["new.en-de.tsv"]}',
+        '{name="old", train=["old.de-en.tsv"], valid=["valid.de", "valid.en"]}',
+        '{name="code", train=["letters.en-cs.tsv"], valid=["valid.en-cs.tsv"]}',
+    ]
+    found, messages = opened(
+        many, data, f"data.corpora=[{', '.join(corpora)}]", "tuning.held_out=5", "tuning.alike=1"
+    )
+
+    held = {(line.source, line.target) for line in found.validation["en", "de"]}
+    learnt = {name: [(line.source, line.target) for line in text] for name, text in found.corpora.items()}
+    sides = [{normal(pair[side]) for pair in held} for side in (0, 1)]
+    like = [pair for pair in pairs + more if any(normal(pair[side]) in sides[side] for side in (0, 1))]
+    assert len(held) == 5 <= len(like) < 40
+    assert learnt["new"] == [pair for pair in pairs if pair not in like]
+    assert learnt["old"] == [
+        (german, english) for english, german in pairs + more if (english, german) not in like
+    ]
+    assert learnt["code"] == texts["letters.en-cs"]
+    assert any(f"5 pairs held out; {30 - len(learnt['new']) - 5} more leave" in one for one in messages)
+
+
+def test_options_of_tuning_hold_for_a_model_of_several(data: Path, many: Path) -> None:
+    text: dict[str, Any] = {"data": PAIRS, "languages": ("en", "de")}
+    assert opened(many, data, "tuning.held_out=0", **text)[0].validation == {}
+    for option in ("tuning.replay=0.5", "tuning.replay_from=base"):
+        with pytest.raises(ConfigError, match=r"tuning\.replay with .*, a model of several languages"):
+            opened(many, data, option, **text)
+    with pytest.raises(ConfigError, match="tuning.held_out = 80 of 80 pairs"):
+        opened(many, data, "tuning.held_out=80", **text)
+    with pytest.raises(ConfigError, match="data is a section"):
+        opened(many, data, "data=3")
+
+
 def test_scores_of_each_direction_and_their_mean(many: Path) -> None:
     valid = rows(many, "valid")
     assert [row["step"] for row in valid] == [2, 4]
@@ -215,7 +266,7 @@ def test_a_model_of_several_is_tuned(many: Path, data: Path, tmp_path: Path) -> 
     with pytest.raises(ConfigError, match="its vocabulary has no mark for fr") as error:
         train(PAIRS, base=many, output=tmp_path / "x", source_language="en", target_language="fr")
     assert "dragoman model extend" in (error.value.hint or "")
-    with pytest.raises(ConfigError, match="--replay or --general"):
+    with pytest.raises(ConfigError, match="--replay, --general or tuning.replay"):
         train(PAIRS, base=many, output=tmp_path / "x", replay=PAIRS)
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 
+from dragoman.base.errors import ConfigError
+from dragoman.base.tables import count
 from dragoman.text.blank import is_blank
 from dragoman.text.corpora.corpus import Corpus, chained
 from dragoman.text.corpora.lines import Line
@@ -71,6 +73,17 @@ def pairs_to_hold_out(pairs: int) -> int:
     """Return how many of `pairs` to hold out: 5%, from 50 to 500; 0 if that were over a quarter."""
     wanted = min(max(round(_SHARE * pairs), FEWEST), MOST)
     return wanted if wanted <= _LARGEST_SHARE * pairs else 0
+
+
+def count_and_hold_out(corpus: Corpus, wanted: int | None, *, seed: int) -> Counted:
+    """Count the pairs; the sample are those to hold out, `wanted` or by their number. Raises ConfigError."""
+    counted = count_and_draw(corpus, most=MOST if wanted is None else wanted, seed=seed)
+    if wanted and 0 < counted.pairs <= wanted:
+        raise ConfigError(
+            f"tuning.held_out = {wanted} of {count(counted.pairs, 'pair')}", hint="leave some to train on"
+        )
+    sample = counted.sample[: pairs_to_hold_out(counted.pairs) if wanted is None else wanted]
+    return replace(counted, sample=sample)
 
 
 def without(corpus: Corpus, held: Sequence[Pair], *, alike: float) -> tuple[Corpus, int]:

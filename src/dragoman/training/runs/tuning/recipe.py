@@ -43,7 +43,9 @@ def check_own(own: Mapping[str, Any], preset: str | None) -> None:
         raise ConfigError(
             "teachers and a model to tune", hint="leave out [teacher], or train a new model: dragoman distil"
         )
-    tuning = own.get("tuning")
+    training, tuning = own.get("training"), own.get("tuning")
+    if isinstance(training, Mapping) and training.get("zero_start"):
+        names.append("training.zero_start")
     if isinstance(tuning, Mapping) and "base" in tuning:
         names.append("tuning.base")
     if names:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dragoman.base.config import from_table
 from dragoman.base.errors import ConfigError
 from dragoman.base.tables import count
-from dragoman.text.corpora.corpus import Corpus, chained
+from dragoman.text.corpora.corpus import chained
 from dragoman.text.corpora.languages import first_known
-from dragoman.training.runs.recipe import CorpusConfig, DataConfig, Recipe
+from dragoman.training.runs.recipe import CorpusConfig, Recipe
 from dragoman.training.runs.text.directions import (
     directions_of,
     validation_of,
@@ -21,29 +20,23 @@ from dragoman.training.runs.text.directions import (
 )
 from dragoman.training.runs.text.texts import RunRequest, Say, Texts, open_data, open_named, validating
 from dragoman.training.runs.tuning.base import Base
-from dragoman.training.runs.tuning.held_out import (
-    MOST,
-    count_and_draw,
-    kept_pairs,
-    pairs_to_hold_out,
-    without,
-)
+from dragoman.training.runs.tuning.held_out import count_and_draw, count_and_hold_out, kept_pairs, without
 from dragoman.training.runs.tuning.recipe import tuned_recipe
 
 _MEMORY = "memory"  # the name of text on the command line
 
 
-def open_tuned_directions(request: RunRequest, base: Base, say: Say) -> Texts:
-    """Resolve the recipe for the base and the texts, and open them.
+def open_tuned_directions(request: RunRequest, base: Base, wanted: Recipe, say: Say) -> Texts:
+    """Resolve the recipe for the base and the texts, and open them. `wanted` has the options of the user.
 
     Raises ConfigError for options and languages that do not fit the base, DataError for text that cannot be
     read.
     """
-    own = request.own
-    data = from_table(DataConfig, own.get("data", {}), "data")
-    if request.replay is not None or request.general is not None:
+    own, data, tuning, seed = request.own, wanted.data, wanted.tuning, wanted.seed
+    replays = tuning.replay or tuning.replay_from not in ("auto", "none")
+    if replays or request.replay is not None or request.general is not None:
         raise ConfigError(
-            f"--replay or --general with {base.name}, a model of several languages",
+            f"--replay, --general or tuning.replay with {base.name}, a model of several languages",
             hint="name old pairs beside the new ones in [[data.corpora]], with a weight and valid files",
         )
     if request.data is not None or data.train:
@@ -69,10 +62,23 @@ def open_tuned_directions(request: RunRequest, base: Base, say: Say) -> Texts:
         raise ConfigError(
             "no text to tune on", hint="name a .tmx or .tsv file, two text files, or data.corpora"
         )
-    seed = from_table(Recipe, {"seed": own["seed"]} if "seed" in own else {}).seed
-    for one in data.corpora:
-        if one.name not in validated:
-            corpora[one.name], validated[one.name] = _held_out(corpora[one.name], seed, say)
+    held = {
+        name: count_and_hold_out(text, tuning.held_out, seed=seed).sample
+        for name, text in corpora.items()
+        if name not in validated
+    }
+    ways = {name: (text.source_language, text.target_language) for name, text in corpora.items()}
+    for name, text in corpora.items():
+        # Another text of these languages may have the same pairs.
+        apart = [pair for other in held if ways[other] == ways[name] for pair in held[other]]
+        apart += [(b, a) for other in held if ways[other] == ways[name][::-1] for a, b in held[other]]
+        corpora[name], lost = without(text, apart, alike=tuning.alike)
+        drawn = held.get(name, ())
+        if name in held or lost:
+            more = f"{lost - len(drawn):,} more leave training because they are like one"
+            say(f"{text.name}: {count(len(drawn), 'pair')} held out; {more}")
+        if drawn:
+            validated[name] = kept_pairs(f"held out of {text.name}", [*drawn])
     validated = {name: text for name, text in validated.items() if any(True for _ in text)}
     counted = [count_and_draw(corpora[one.name], most=0, seed=seed) for one in data.corpora]
     # An epoch has each pair as often as its weight says, and in both directions if its text is learnt so.
@@ -99,14 +105,3 @@ def open_tuned_directions(request: RunRequest, base: Base, say: Say) -> Texts:
         **validating(validation_of(recipe.data.corpora, validated)),
         corpora=corpora,
     )
-
-
-def _held_out(text: Corpus, seed: int, say: Say) -> tuple[Corpus, Corpus]:
-    """The text without some of its pairs, and these."""
-    counted = count_and_draw(text, most=MOST, seed=seed)
-    sample = counted.sample[: pairs_to_hold_out(counted.pairs)]
-    apart, _ = without(text, sample, alike=0.9)
-    say(f"{text.name}: {count(len(sample), 'pair')} held out")
-    held = kept_pairs(f"held out of {text.name}", [*sample])
-    held.source_language, held.target_language = text.source_language, text.target_language
-    return apart, held

@@ -21,13 +21,14 @@ from dragoman.text.corpora.reservoir import draw_sample
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.checkpoints.paths import Part
 from dragoman.training.data.tokenised import TokenisedCorpus
-from dragoman.training.runs.recipe import DataConfig, Recipe
+from dragoman.training.runs.recipe import Recipe, merge_tables
 from dragoman.training.runs.text.texts import Data, RunRequest, Say, Texts, open_data, two_sided
 from dragoman.training.runs.tuning.base import Base
 from dragoman.training.runs.tuning.held_out import (
     MOST,
     Pair,
     count_and_draw,
+    count_and_hold_out,
     kept_pairs,
     pairs_to_hold_out,
     without,
@@ -45,9 +46,11 @@ def open_tuned_texts(request: RunRequest, base: Base, say: Say) -> Texts:
     """
     data, valid, own = request.data, request.valid, request.own
     check_own(own, request.preset)
+    asked = {name: value for name, value in own.items() if name in ("seed", "data", "tuning")}
+    wanted = from_table(Recipe, merge_tables({"tuning": {"base": base.digest}}, asked))
     if base.config.directions or base.tokenizer.languages:  # several
-        return open_tuned_directions(request, base, say)
-    files = from_table(DataConfig, own.get("data", {}), "data")
+        return open_tuned_directions(request, base, wanted, say)
+    files, tuning, seed = wanted.data, wanted.tuning, wanted.seed
     if data is None:
         if not files.train:
             raise ConfigError("no memory to tune on", hint="name a .tmx or .tsv file, or two text files")
@@ -63,20 +66,16 @@ def open_tuned_texts(request: RunRequest, base: Base, say: Say) -> Texts:
     _check_languages(base, (files.source_language, files.target_language))
     memory = _open(data, base)
     validation = None if valid is None else _open(valid, base)
-    tuning = from_table(TuningConfig, own.get("tuning", {}), "tuning")
-    seed = from_table(Recipe, {"seed": own["seed"]} if "seed" in own else {}).seed
 
-    most = 0 if validation is not None else MOST if tuning.held_out is None else tuning.held_out
-    counted = count_and_draw(memory, most=most, seed=seed)
+    counted = count_and_hold_out(memory, tuning.held_out if validation is None else 0, seed=seed)
+    held = counted.sample
     if not counted.pairs:
         raise DataError(
             f"{memory.name}: no pair has text on both sides", hint="check the file and its languages"
         )
     if tuning.replay is None:
         tuning = replace(tuning, replay=replay_share(counted.pairs))
-    held: tuple[Pair, ...] = ()
     if validation is None:
-        held = counted.sample[: _wanted(tuning, counted.pairs)]
         memory, lost = without(memory, held, alike=tuning.alike)
         if lost == counted.pairs:
             raise DataError(
@@ -215,16 +214,6 @@ def _check_languages(base: Base, languages: Languages) -> None:
                 f"{side} language {wanted}, but the base translates from {own[0]} to {own[1]}",
                 hint="leave the option out; the languages come from the base",
             )
-
-
-def _wanted(tuning: TuningConfig, pairs: int) -> int:
-    if tuning.held_out is None:
-        return pairs_to_hold_out(pairs)
-    if tuning.held_out >= pairs:
-        raise ConfigError(
-            f"tuning.held_out = {tuning.held_out} of {count(pairs, 'pair')}", hint="leave some to train on"
-        )
-    return tuning.held_out
 
 
 def _plan(recipe: Recipe) -> str:
