@@ -233,8 +233,13 @@ def _start_from_teacher(
     weights = dict(cast(nn.Module, teacher).named_parameters(remove_duplicate=False))
     same = {name: weights[name] for name in own if name in weights and weights[name].shape == own[name].shape}
     put_weights(model, {name: weight.detach() for name, weight in (own | same).items()}, place)
-    reopen(model.logits, torch.from_numpy(prepared.training.in_targets(model.config.target_vocab)))
+    reopen(model.logits, _possible_targets(prepared, model.config.target_vocab))
     say(f"started from {count(sum(map(Tensor.numel, same.values())), 'parameter')} of {place}")
+
+
+def _possible_targets(prepared: Prepared, vocab: int) -> Tensor:
+    """For each token whether a target may have it: any may, if targets change in every epoch."""
+    return torch.from_numpy(prepared.training.in_targets(vocab)) | bool(prepared.recipe.changing("noise"))
 
 
 def _start_from(base: Bundle, model: AnySeq2Seq, prepared: Prepared, say: Callable[[str], None]) -> None:
@@ -243,9 +248,9 @@ def _start_from(base: Bundle, model: AnySeq2Seq, prepared: Prepared, say: Callab
     extended = prepared.base.config.extended if prepared.base is not None else None
     check_finite(weights_of(base.model), f"{tuning.base}:", hint="choose another base", most=3)
     if open_tokens(base.model.logits.bias) is not None:
-        seen_V = torch.from_numpy(prepared.training.in_targets(model.config.target_vocab))
+        possible_V = _possible_targets(prepared, model.config.target_vocab)
         # In the base, too: the tuned weights are averaged with its weights at the end.
-        if opened := reopen(base.model.logits, seen_V):
+        if opened := reopen(base.model.logits, possible_V):
             lost = tuning.adapter is not None and extended is None
             alone = "; an adapter alone does not open them" if lost else ""
             say(f"opened {count(opened, 'token')} of this text that the base never predicts{alone}")

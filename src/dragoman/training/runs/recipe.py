@@ -343,7 +343,7 @@ class Recipe(Options):
 
     def _check_words(self) -> None:
         """The teachers' distributions are of fixed tokens."""
-        names = self._changing("terms", "matches", "context", "formality", "placeholders", "noise")
+        names = self.changing("terms", "matches", "context", "formality", "placeholders", "noise")
         if self.teacher.words and self.tokenizer.languages and self.tokenizer.target_mark == "target":
             raise ConfigError(
                 f'teacher.words = {self.teacher.words:g} with tokenizer.target_mark = "target"',
@@ -368,7 +368,7 @@ class Recipe(Options):
             raise ConfigError(
                 "training.close_unseen = true is for a new model", hint="set training.close_unseen=false"
             )
-        if names := self._changing("placeholders", "noise"):
+        if names := self.changing("placeholders", "noise"):
             raise changes_targets(names[0])
 
     def _check_rounded(self) -> None:
@@ -410,7 +410,7 @@ class Recipe(Options):
                 hint="name the text twice instead, the second time with its files the other way round",
             )
 
-    def _changing(self, *shares: str) -> list[str]:
+    def changing(self, *shares: str) -> list[str]:
         """Those of the options that change tokens in every epoch: sampling, and these of [data]."""
         data = vars(self.data) | {"noise": self.data.annotating.noise}  # also of a stage
         names = [f"data.{name}" for name in shares if data[name]]
