@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import cast
+from statistics import fmean
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -128,19 +129,16 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop) -> None:
         for line in before:
             say(f"warning: {line}")
 
-    def write(finished: Finished) -> None:
-        _write(trainer, prepared, bundle, base, started, finished, before, say)
-        calibrate()
-
     try:
-        finished = trainer.train()
-        world.lead(lambda: write(finished))
+        trained = trainer.train()
+        scores = world.lead(lambda: _write(trainer, prepared, bundle, base, started, trained, before, say))
+        world.lead(calibrate)
     except DragomanError as error:
         if world.leads:
             folder.metrics.end(error, trainer.progress.step)
         raise
     if world.leads:
-        folder.metrics.end(finished, finished.step)
+        folder.metrics.end(replace(trained, **scores), trained.step)
 
 
 def _started(trainer: Trainer, prepared: Prepared) -> Started:
@@ -173,8 +171,8 @@ def _write(
     finished: Finished,
     before: Sequence[str],
     say: Callable[[str], None],
-) -> None:
-    """Put the final weights into the bundle, and write the model folder with its card and scores."""
+) -> dict[str, Any]:
+    """Put the final weights into the bundle, write the model folder with its card, and return the scores."""
     folder = prepared.folder
     final = folder.checkpoints.final
     put_weights(bundle.model, read_weights(final), final)
@@ -182,17 +180,20 @@ def _write(
     tuned = None
     if base is not None:
         tuned = finish_tuning(trainer, prepared, base=base, tuned=bundle)
-        if (bleu := tuned.bleu) is not None:
+        row["directions"] = {}  # those of the final weights are in `tuned`
+        if bleus := tuned.bleus:
+            signature = " ".join(dict.fromkeys(one.signature for one in bleus))
             search = search_name(bundle.generation)
-            row |= {"bleu": bleu.value, "signature": bleu.signature, "search": search}
+            row |= {"bleu": fmean(one.value for one in bleus), "signature": signature, "search": search}
         if prepared.validation:
             row["loss"] = trainer.examiner.validation_loss(alone=True)
     doubted = doubts_after(before, prepared.recipe, updates=finished.step, bleu=row["bleu"])
     for line in doubted:
         say(f"warning: {line}")
     folder.metrics.add({"kind": "result", "step": finished.step, **row, "doubts": doubted})
-    card.write(prepared, started=started, finished=finished, tuned=tuned)
+    card.write(prepared, started=started, finished=replace(finished, **row), tuned=tuned)
     model_folder.save(bundle, folder.path)  # writes the weights last: if they exist, all files do
+    return row
 
 
 def initial_model(prepared: Prepared, say: Callable[[str], None]) -> tuple[AnySeq2Seq, Bundle | None]:

@@ -8,7 +8,7 @@ from tests.text.tokenizers.test_extend import learnt
 from tests.translation.folder.models import small
 
 from dragoman.models.seq2seq import build_model
-from dragoman.training.runs.tuning.outcome import AFTER, BEFORE, chosen_share, compared
+from dragoman.training.runs.tuning.outcome import AFTER, BEFORE, Tuned, chosen_share, compared
 
 
 def test_the_best_in_domain_of_those_that_lose_little_elsewhere() -> None:
@@ -88,4 +88,7 @@ def test_a_base_that_does_not_know_a_direction_is_compared_all_the_same() -> Non
     found = compared(base, tuned, texts)
 
     assert list(found) == ["yo", "cs"]
+    named = {"in domain, en-yo": found["yo"], "in domain, en-cs": found["cs"], "general": found["cs"]}
+    bleus = Tuned(base="", share=1.0, comparisons=named).bleus
+    assert bleus == [one.scores[AFTER].bleu for one in found.values()]  # of each direction
     assert found["cs"].scores[BEFORE].chrf.value == found["cs"].scores[AFTER].chrf.value

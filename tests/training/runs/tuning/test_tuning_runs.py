@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from dragoman.models.folder.bundle import Bundle, load, save
 from dragoman.models.folder.int8 import rounded_to_int8
 from dragoman.models.folder.merge import merge_adapter
 from dragoman.models.folder.weights import put_weights, read_weights, weights_of
+from dragoman.models.layers.embeddings import close
+from dragoman.models.seq2seq import build_model
 from dragoman.text import toy
 from dragoman.text.corpora.formats import tmx
 from dragoman.training.events import Finished, Quiet, Started
@@ -199,6 +202,34 @@ def test_tuned_for_int8_the_scores_are_of_rounded_weights(base: Path, tmp_path: 
         assert found.scores.chrf.value == pytest.approx(score)
     own = weights(tmp_path / "mine")["encoder.0.feed_forward.inner.weight"]
     assert len(own.unique()) > 255  # not rounded
+
+
+def test_the_card_and_the_last_line_have_the_loss_of_the_final_weights(bare: Path, tmp_path: Path) -> None:
+    valid = GENERAL[:8]
+    tune(bare, tmp_path / "mine", "tuning.interpolate=0.1", "training.learning_rate=0.05", valid=valid)
+
+    found = Translator.load(tmp_path / "mine", engine="pytorch").score(valid)
+    loss = -sum(sum(one.token_logp) for one in found) / sum(len(one.token_logp) for one in found)
+    (average,), (finish,) = (rows(tmp_path / "mine", kind) for kind in ("average", "finish"))
+    card = (tmp_path / "mine/README.md").read_text(encoding="utf-8")
+    written = float(card.partition("| validation loss | ")[2].split()[0])
+    assert abs(average["loss"] - loss) > 0.1
+    assert finish["loss"] == pytest.approx(loss, rel=0.01)  # trained in bf16 perhaps
+    assert written == pytest.approx(finish["loss"], abs=1e-4)
+
+
+def test_noise_opens_every_token_that_the_base_closed(bare: Path, tmp_path: Path) -> None:
+    """Its targets are cut into other tokens in every epoch."""
+    bundle: Bundle = load(bare)
+    model = build_model(replace(bundle.model.config, output_bias=True))
+    put_weights(model, weights_of(model) | weights_of(bundle.model), "")
+    close(model.logits, torch.arange(len(model.logits.bias)) % 2 == 0)
+    save(replace(bundle, model=model), tmp_path / "closed")
+    quick = ["training.max_updates=1", "tuning.interpolate=1", "training.calibrate=0"]
+    tune(tmp_path / "closed", tmp_path / "mine", *quick, "data.noise=0.3")
+
+    assert weights(tmp_path / "closed")["logits.bias"].min() < -20
+    assert weights(tmp_path / "mine")["logits.bias"].min() > -1
 
 
 @pytest.mark.thorough
@@ -460,12 +491,18 @@ def test_what_is_no_model(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "option",
-    ["model.heads=4", "tokenizer.vocab_size=500", "tuning.base=x", "preset=tiny"],
+    ["model.heads=4", "tokenizer.vocab_size=500", "tuning.base=x", "preset=tiny", "training.zero_start=true"],
 )
 def test_options_that_the_base_determines_are_refused(bare: Path, tmp_path: Path, option: str) -> None:
     with pytest.raises(ConfigError, match=f"the base determines .*{option.partition('=')[0].split('.')[0]}"):
         tune(bare, tmp_path / "mine", option)
     assert not (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize("section", ["data", "tuning"])
+def test_a_section_is_no_value(bare: Path, tmp_path: Path, section: str) -> None:
+    with pytest.raises(ConfigError, match=f"{section}.* is a section"):
+        tune(bare, tmp_path / "mine", f"{section}=3", data=None)
 
 
 def test_a_preset_is_refused_and_dropout_is_not(bare: Path, tmp_path: Path) -> None:

@@ -158,10 +158,10 @@ class Tuned:
     comparisons: dict[str, Comparison]  # the scores of each text before and after, by its name
 
     @property
-    def bleu(self) -> Score | None:
-        """The score of the tuned model in domain, if there is text; of several directions, in the first."""
-        comparison = next((one for name, one in self.comparisons.items() if name.startswith(IN_DOMAIN)), None)
-        return None if comparison is None else comparison.scores[AFTER].bleu
+    def bleus(self) -> list[Score]:
+        """BLEU of the tuned model in domain, if there is text, in each direction."""
+        in_domain = [one for name, one in self.comparisons.items() if name.startswith(IN_DOMAIN)]
+        return [one.scores[AFTER].bleu for one in in_domain]
 
     def lines(self) -> Iterator[str]:
         """Yield the scores as lines of at most 100 columns."""
