@@ -586,11 +586,11 @@ def test_the_risk_is_that_of_the_language_as_the_model_writes_it(
     (folder / "risk.json").unlink(missing_ok=True)
     asked: list[Any] = []
 
-    def calibrate(*given: Any, **options: Any) -> Any:
-        asked.append(options["to"])
+    def examples_of(translator: Any, pairs: Any, decoding: Any, **options: Any) -> Any:
+        asked.append(decoding.to)
         raise DataError("enough")
 
-    monkeypatch.setattr(risk_of_folder, "calibrate", calibrate)
+    monkeypatch.setattr(risk_of_folder, "examples_of", examples_of)
     pairs = [(f"{source} {n}", target) for n, (source, target) in enumerate(PAIRS * 3)]
     with pytest.raises(DataError, match="enough"):
         risk_of_folder.calibrate_folder(folder, pairs, source="eng", to="deu")
