@@ -300,3 +300,18 @@ def test_floors_of_all_libraries_are_known(monkeypatch) -> None:
     monkeypatch.setattr(doctor.importlib.metadata, "requires", lambda _: requirements)
 
     assert doctor._floors() == {"typer": "0.15", "torch": "2.11", "rich": "13"}
+
+
+def test_an_engine_that_does_not_exist_is_a_problem(monkeypatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_ENGINE", "bogus")
+    found = by_name()["native engine"]
+    assert (found.status, "bogus" in found.value) == ("problem", True)
+
+
+def test_a_user_without_a_home_gets_findings(monkeypatch) -> None:
+    def home() -> Path:
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", home)
+    assert by_name()["folder"].value

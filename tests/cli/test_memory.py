@@ -85,6 +85,7 @@ def test_wrong_files_are_explained(dragoman_, memory, tmp_path):
         (["import", memory, tmp_path / "none.tmx"], 3, "none.tmx"),
         (["import", memory, text], 2, "only one side"),
         (["export", memory, tmp_path / "a.doc"], 2, "neither .tmx nor .tsv"),
+        (["export", memory, memory], 2, "input and output are the same file"),
         (["add", memory, "x", " "], 3, "without words"),
         (["add", memory, "x", "y", "--source-language", "fr", "--target-language", "de"], 2, "is from en to"),
     ]:

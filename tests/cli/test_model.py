@@ -254,6 +254,8 @@ def test_average_of_checkpoints(model_, tmp_path, monkeypatch):
         assert code == 2
         assert message in err
     assert "no such checkpoint" in model_("average", run, f"{run}@40", "-o", tmp_path / "x").err
+    shutil.rmtree(latest)  # which has the scores
+    assert "0 with a score" in model_("average", run, "--best", "2", "-o", tmp_path / "x").err
 
 
 def test_a_checkpoint_is_read_as_a_model(model_, folders, tmp_path):
@@ -269,6 +271,7 @@ def test_a_checkpoint_is_read_as_a_model(model_, folders, tmp_path):
     assert model_("diff", name, run_)[0] == 1
     assert model_("quantize", name, "-o", tmp_path / "q")[0] == 0
     assert not any(path.is_symlink() for path in (tmp_path / "q").iterdir())
+    assert f"| from | {name}, " in (tmp_path / "q" / "README.md").read_text(encoding="utf-8")
     for words in (["verify", name], ["calibrate", name, "a.en", "a.de"], ["shortlist", name, "a.en", "a.de"]):
         code, _, err = model_(*words)
         assert (code, f"{name}: no such model folder" in err) == (4, True)

@@ -13,9 +13,11 @@ from tests.translation.test_ensemble import another
 
 from dragoman import Translator
 from dragoman.cli.models import models_and_text
-from dragoman.cli.writing import made_from
+from dragoman.cli.train.distil import teachers_and_text
+from dragoman.cli.writing import made_from, made_of
 from dragoman.models.folder.bundle import save
 from dragoman.training.data.chunk import digests_of
+from dragoman.translation.folder.checkpoint import _FOLDERS
 from dragoman.translation.folder.config import WEIGHTS
 
 
@@ -183,3 +185,86 @@ def test_lines_are_not_written_to_a_compressed_name(dragoman_, place: Path, tmp_
         assert ended.code == 2
         assert "dragoman bulk" in ended.err
         assert not (tmp_path / f"out{suffix}").exists()
+
+
+@pytest.fixture
+def run(place: Path, tmp_path: Path) -> Path:
+    """A run with the weights of update 7."""
+    folder = Path(shutil.copytree(place / "1", tmp_path / "run"))
+    (folder / "checkpoints").mkdir()
+    shutil.copy(place / "2" / WEIGHTS, folder / "checkpoints" / "step-0000007.safetensors")
+    return folder
+
+
+def test_commands_take_a_checkpoint_wherever_they_take_a_model(
+    dragoman_, place: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(run.parent)
+    line = PAIRS[0][0]
+    ended = dragoman_("inspect", "run", line, "--compare", "run@7")
+    assert ended.code == 0, ended.err
+    assert "run@7" not in ended.out.split("\n")[0]
+    assert ended.out != dragoman_("inspect", "run", line, "--compare", "run").out
+    for name, said in (
+        ("run@7", "the reverse model translates from en"),
+        ("run@8", "has no such checkpoint"),
+    ):
+        assert said in dragoman_("translate", "run", place / "in.en", "--reverse", name).err
+    assert dragoman_("bulk", "run@7", place / "in.en", "-o", "bulk.de").code == 0
+    assert Path("bulk.de").read_bytes() == dragoman_("translate", "run@7", place / "in.en").out.encode()
+    assert teachers_and_text(["run", "run@7", "in.en", "in.de"]) == (["run", "run@7"], ["in.en", "in.de"])
+
+
+def test_the_record_of_a_translation_has_the_weights_of_a_checkpoint(run: Path) -> None:
+    def digest() -> str:
+        return made_of(text=[], models=[f"{run}@7"], files={}, options={})["model"]
+
+    before = digest()
+    assert digest() == before
+    _FOLDERS.popitem()[1].cleanup()  # as in another process
+    assert digest() == before
+    weights = run / "checkpoints" / "step-0000007.safetensors"
+    shutil.copy(run / WEIGHTS, weights)
+    assert digest() != before
+
+
+def test_no_output_replaces_a_checkpoint_or_a_file_of_the_model_inspected(
+    dragoman_, place: Path, run: Path
+) -> None:
+    weights = run / "checkpoints" / "step-0000007.safetensors"
+    before = weights.read_bytes()
+    ended = dragoman_("translate", f"{run}@7", place / "in.en", "-o", weights)
+    assert (ended.code, "input and output are the same file" in ended.err) == (2, True)
+    assert weights.read_bytes() == before
+    ended = dragoman_("inspect", run, PAIRS[0][0], "-o", run / "config.json", "--format", "json")
+    assert (ended.code, "input and output are the same file" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--recipe", "none.toml"], "--recipe or --data with text"),
+        (["--test", "ar"], "--test without --against"),
+        (["--comet-python", "x"], "--comet-python without --comet"),
+        (["--bootstrap", "-1"], "bootstrap = -1 cannot be used"),
+    ],
+    ids=str,
+)
+def test_options_of_evaluate_are_checked_before_translating(
+    dragoman_, place: Path, tmp_path: Path, words: list[str], message: str
+) -> None:
+    output = tmp_path / "out.de"
+    ended = dragoman_("evaluate", place / "1", place / "in.en", place / "in.de", "-o", output, *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+    assert not output.exists()
+
+
+def test_quiet_commands_give_no_warnings(dragoman_, run: Path, place: Path) -> None:
+    learnt = run / "checkpoints" / "corpus" / "train"
+    learnt.mkdir(parents=True)
+    (learnt / "seen").write_bytes(digests_of(PAIRS[:3]).tobytes())
+    words = ("evaluate", run, place / "in.en", place / "in.de", "--bootstrap", "0")
+    assert "warning: " in dragoman_(*words).err
+    assert dragoman_(*words, "--quiet").err == ""
+    assert "warning: " in dragoman_(*words).err

@@ -145,7 +145,7 @@ def _read(path: Path) -> str:
 def cache_folder() -> Path:
     """Folder for files that can be recreated: $XDG_CACHE_HOME/dragoman or ~/.cache/dragoman."""
     root = os.environ.get("XDG_CACHE_HOME")
-    return (Path(root) if root else Path.home() / ".cache") / "dragoman"
+    return (Path(root) if root else Path(os.path.expanduser("~")) / ".cache") / "dragoman"
 
 
 def optional_package(module: str, extra: str) -> Any:

@@ -13,6 +13,7 @@ from dragoman.base import errors
 from dragoman.base.errors import ConfigError, DataError, DragomanError, ModelError
 from dragoman.base.jobs import digest_of_place, read_part, write_part
 from dragoman.bulk.source import PartText, TextPart
+from dragoman.translation.folder.checkpoint import model_folder
 from dragoman.translation.search.options import Average, Decoding
 from dragoman.translation.translator import Translator
 from dragoman.version import __version__
@@ -90,7 +91,7 @@ class PartResult:
 def digest_of_model(place: str) -> str:
     """A digest of a model folder that is the same on every machine. Raises ModelError."""
     try:
-        return digest_of_place(place, times=False)
+        return digest_of_place(model_folder(Path(place)), times=False)
     except OSError as error:
         raise ModelError(
             f"{error.filename}: cannot be read ({error.strerror or error})",

@@ -165,19 +165,20 @@ def _numbers(version: str) -> tuple[int, ...]:
 def _engine() -> Finding:
     """Whether the native engine translates. Compiles it the first time."""
     from dragoman.translation.native.build import unavailable
+    from dragoman.translation.native.choice import wanted_engine
     from dragoman.translation.native.library import TYPES, instructions
 
-    reason, name = unavailable(), "native engine"
+    name = "native engine"
+    try:
+        off, reason = wanted_engine() == "pytorch", unavailable()
+        chosen = instructions() if reason is None else ""
+    except ConfigError as error:
+        data = {"available": False, "reason": str(error)}
+        return Finding(name=name, value=str(error), status="problem", advice=error.hint, data=data)
     if reason is not None:
         value, data = f"not in use: {reason}; PyTorch translates", {"available": False, "reason": reason}
         advice = "install g++ or clang++: translation is then faster, and needs no PyTorch"
         return Finding(name=name, value=value, status="note", advice=advice, data=data)
-    try:
-        chosen = instructions()
-    except ConfigError as error:
-        data = {"available": False, "reason": str(error)}
-        return Finding(name=name, value=str(error), status="problem", advice=error.hint, data=data)
-    off = os.environ.get("DRAGOMAN_ENGINE") == "pytorch"
     value = f"{chosen} ({', '.join(TYPES)})" + (", switched off by DRAGOMAN_ENGINE=pytorch" if off else "")
     data = {"available": True, "instructions": chosen, "types": list(TYPES)}
     return Finding(name=name, value=value, data=data)

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.machine import require_pytorch
-from dragoman.cli.input import STDIN
-from dragoman.cli.models import Loading
+from dragoman.cli.input import STDIN, keep_apart
+from dragoman.cli.models import Loading, files_of_models
 from dragoman.cli.options import Flag, Flags, Model, Quiet, argument
 from dragoman.cli.outcome import tell
 from dragoman.text.corpora.lines import one_line, read_lines
+from dragoman.translation.folder.checkpoint import run_of
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ def inspect(
             f"--compare as {form} cannot be used", hint="choose html or txt, or inspect one at a time"
         )
     view.check(form)
+    keep_apart(output, files_of_models([model, loading.adapter]))
     if text == STDIN and sys.stdin.isatty():
         print("type a sentence and press Enter", file=sys.stderr)
     sentence = next(read_lines(STDIN), "") if text == STDIN else one_line(text, "the text")
@@ -169,7 +171,7 @@ def inspect(
     traces: list[Trace] = [look(model, sentence, target, loading.adapter)]
     if compare is not None:
         # Whatever looks like a path is one, so that a mistyped folder is not taken for a sentence.
-        folder = os.path.isdir(compare) or (
+        folder = os.path.isdir(run_of(Path(compare))) or (
             any(sep in compare for sep in {os.sep, "/"}) and not any(c.isspace() for c in compare)
         )
         if folder:

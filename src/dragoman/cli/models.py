@@ -210,9 +210,8 @@ def languages_for(model: Translator | FolderConfig, decoding: Decoding) -> tuple
 
 def files_of_models(folders: Iterable[Path | None]) -> list[str]:
     """The files of model folders, which no output may replace."""
-    return [
-        str(file) for folder in folders if folder is not None and folder.is_dir() for file in folder.iterdir()
-    ]
+    places = [place for folder in folders if folder for place in weights_of_run(folder) or (folder,)]
+    return [str(file) for place in places for file in (place.iterdir() if place.is_dir() else [place])]
 
 
 def leakage_of(models: Iterable[Path], pairs: Sequence[tuple[str, str]], what: str) -> list[str]:
@@ -227,5 +226,5 @@ def leakage_of(models: Iterable[Path], pairs: Sequence[tuple[str, str]], what: s
 
 def check_reverse_folder(reverse: Path | None) -> None:
     """Raise ModelError for a folder that does not exist, before models are loaded, which takes seconds."""
-    if reverse is not None and not reverse.exists():
+    if reverse is not None and not run_of(reverse).exists():
         raise ModelError(f"{reverse}: no such model folder", hint="check the path after --reverse")

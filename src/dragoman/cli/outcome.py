@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # click's UsageError. Old versions of typer import click, new ones contain it.
 _UsageError = typer.BadParameter.__mro__[1]
 _LONGEST = 600  # characters in a line of a message
+_quiet = False  # whether the command prints only errors
 
 
 def run(command: TyperGroup | Any, words: Sequence[str], *, program: str = "dragoman") -> int:
@@ -32,7 +33,8 @@ def run(command: TyperGroup | Any, words: Sequence[str], *, program: str = "drag
 
     `program` is its name in help and errors.
     """
-    debug = "--debug" in words
+    global _quiet
+    debug, _quiet = "--debug" in words, "--quiet" in words or "-q" in words
     _open_closed()
     _use_utf8()
     if not debug:
@@ -74,8 +76,9 @@ def complain(what: str, hint: str = "") -> None:
 
 
 def warn(text: str) -> None:
-    """Print a warning on standard error."""
-    _say("warning", text, "33")
+    """Print a warning on standard error, unless the command is to be quiet."""
+    if not _quiet:
+        _say("warning", text, "33")
 
 
 def tell(text: str, *, quiet: bool = False) -> None:

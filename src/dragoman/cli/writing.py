@@ -25,6 +25,7 @@ from dragoman.base.progress import Meter
 from dragoman.cli.input import STDIN
 from dragoman.cli.outcome import waiting
 from dragoman.text.corpora.languages import of_pair
+from dragoman.translation.folder.checkpoint import model_folder
 from dragoman.version import __version__
 
 _LONGEST = 230  # bytes of a name that leave room for the endings
@@ -145,7 +146,7 @@ def made_of(
     about = {"version": __version__, "engine": os.environ.get("DRAGOMAN_ENGINE", "")}
     about["text"] = digest_of_place(*text)
     for number, model in enumerate(models, 1):
-        about[f"model {number}" if number > 1 else "model"] = digest_of_place(model)
+        about[f"model {number}" if number > 1 else "model"] = digest_of_place(model_folder(Path(model)))
     for name, place in files.items():
         if place is not None:
             of = _digest_of_memory if name == "memory" else digest_of_place

@@ -148,3 +148,9 @@ def test_a_damaged_folder_is_an_error(name: str, pair: tuple[Path, Path]) -> Non
 
     with pytest.raises(ModelError, match=name):
         differences(*pair)
+
+
+def test_the_pairs_of_languages(pair: tuple[Path, Path]) -> None:
+    for folder, directions in zip(pair, ([["en", "yo"]], [["en", "yo"], ["yo", "en"]]), strict=True):
+        edit(folder / "config.json", lambda table, own=directions: table.update(directions=own))
+    assert "directions" in "\n".join(differences(*pair).config)

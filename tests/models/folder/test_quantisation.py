@@ -146,6 +146,14 @@ def test_the_native_engine_quantises_alike(changes: dict[str, Any], tmp_path: Pa
     assert one != Translator.load(folder, dtype="float32", engine="native").translate(lines)
 
 
+def test_a_risk_model_of_other_weights_is_not_made_valid(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    table = {"format_version": 3, "weights": "of another model", "languages": {}}
+    (folders[0] / "risk.json").write_text(json.dumps(table))
+    with pytest.raises(ModelError, match="other weights"):
+        quantise_folder(folders[0], tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
 def test_the_card_goes_along_with_the_new_digest(folders: tuple[Path, Path], tmp_path: Path) -> None:
     old, new = (json.loads((folder / "config.json").read_text())["weights"] for folder in folders)
     (folders[0] / "README.md").write_text(f"# Mine\n\n## Model\n\n| a | b |\n| - | - |\n| w | `{old}` |\n")

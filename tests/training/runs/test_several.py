@@ -671,6 +671,11 @@ def test_commands_take_the_languages_of_the_translation(
         (["translate", "MANY", "page.html", "-o", "out.html"], "page.html: the target language is open"),
         (["translate", "MANY", "valid.en", "--from", "", "--to", "de"], "source = ''"),
         (["evaluate", "MANY", "--recipe", "recipe.toml", "--data", ".", "--to", "de"], "--to with a recipe"),
+        (
+            ["evaluate", "MANY", "--recipe", "recipe.toml", "--data", ".", "--lowercase"],
+            "--lowercase with a recipe",
+        ),
+        (["evaluate", "MANY", "--contrast", "x.jsonl", "--bootstrap", "9"], "--bootstrap with --contrast"),
     ],
 )
 def test_what_has_no_one_language_is_refused(

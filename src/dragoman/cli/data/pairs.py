@@ -92,7 +92,7 @@ def pairs_from_documents(
     check_outputs([output, page], [*inputs, *files_of_models([model, reverse])])
     if output is not None:
         check_pairs_languages(output, *codes)
-    if alone and not quiet:
+    if alone:
         warn(f"{count(len(alone), 'document')} without a partner: {listing([*map(str, alone)], most=5)}")
     if lexicon and (model or reverse):
         raise ConfigError("--lexicon has no effect with a model", hint="leave out --lexicon, or the model")

@@ -166,11 +166,14 @@ def evaluate(
     if documents is not None and (contrast is None or contrast.suffix != ".json"):
         raise ConfigError("--documents without --contrast FILE.json", hint="--documents is for ContraPro")
     flags: dict[str, object] = {"--against": against, "--output": output, "--risk": risk, "--noisy": noisy}
+    flags |= {"--lowercase": lowercase, "--chrf-words": chrf_words, "--comet-python": comet_python}
+    flags |= {"--bootstrap": bootstrap is not None, "--test": test != "bs"}
     flags |= {"--in-context": in_context, "--consistency": consistency, "--page": page, "--comet": comet}
     if risk and (in_context or decoding.formality):
         used = "--in-context" if in_context else "--formality"
         raise ConfigError(f"--risk with {used}: the risk is measured without", hint="leave one out")
     rivals = against or []
+    scoring.check_scoring(rivals, test=test, bootstrap=bootstrap, comet=comet, comet_python=comet_python)
 
     def check_unused(what: str, hint: str) -> None:
         if used := [flag for flag, given in flags.items() if given]:
@@ -186,7 +189,7 @@ def evaluate(
     if contrast is not None:
         if text:
             raise ConfigError(f"--contrast together with {text[0]}", hint="leave out one of them")
-        flags |= {"--recipe": recipe, "--data": data, "--lowercase": lowercase, "--min-bleu": min_bleu}
+        flags |= {"--recipe": recipe, "--data": data, "--min-bleu": min_bleu}
         check_unused("--contrast", "leave out one of them")
         translator = load(_dtypes(dtype, single="--contrast")[0])
         evaluate_contrast(translator, contrast, documents, decoding, as_json=as_json, quiet=quiet)
@@ -308,7 +311,7 @@ def evaluate(
             commands=commands,
             comet=metric,
         )
-    if evaluation.truncated and not quiet:
+    if evaluation.truncated:
         warn(f"{evaluation.truncated:,} of {len(pairs):,} translations are cut short")
     for line in leaked:
         warn(line)
@@ -462,6 +465,8 @@ def _compared(types: list[dict[str, Any]]) -> list[str]:
 def _names(text: list[str], recipe: Path | None, data: Path | None) -> list[str]:
     """Return the files of the test text: the named ones, or the recipe's."""
     if text:
+        if recipe or data:
+            raise ConfigError("--recipe or --data with text", hint="leave out one of them")
         return text
     if recipe is None:
         raise ConfigError("no text to evaluate on", hint="name a source and a target file, or --recipe FILE")

@@ -69,6 +69,7 @@ def score(
 
     if source is None and any(one is not None for one in (page, comet, comet_python)):
         raise ConfigError("--page or --comet without the source text", hint="name its file with --source")
+    check_scoring(against or (), test=test, bootstrap=bootstrap, comet=comet, comet_python=comet_python)
     names = [str(path) for path in references]
     keep_apart(page, [*names, hypotheses, source, *(against or ())])
     systems: dict[str, list[str]] = {}
@@ -100,6 +101,26 @@ def score(
         print(to_json({"hypotheses": str(hypotheses), **to_table(results)}))
     else:
         print(to_text(results))
+
+
+def check_scoring(
+    rivals: Sequence[object],
+    *,
+    test: str,
+    bootstrap: int | None,
+    comet: str | None,
+    comet_python: str | None,
+) -> None:
+    """Raise ConfigError for options that cannot be used, before minutes of translating."""
+    from dragoman.evaluation.metrics import check_options
+
+    if comet_python is not None and comet is None:
+        raise ConfigError("--comet-python without --comet", hint="name the model of COMET")
+    if test != "bs" and not rivals:
+        raise ConfigError("--test without --against", hint="name what to compare with by --against")
+    if bootstrap == 0 and rivals:
+        raise ConfigError("--bootstrap 0 with --against: the test needs resamples", hint="leave it out")
+    check_options(("bleu",), bootstrap or 0)
 
 
 def results_of(
@@ -143,8 +164,6 @@ def add_comet(
 ) -> dict[str, list[float]]:
     """Add COMET to the cased results, and return its scores of the lines by system; none without a model."""
     if model is None:
-        if python is not None:
-            raise ConfigError("--comet-python without --comet", hint="name the model of COMET")
         return {}
     from dragoman.evaluation.comet import comet_scores, with_comet
 

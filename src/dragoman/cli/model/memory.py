@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.cli.input import keep_apart
 from dragoman.cli.options import Commands, Flag, Json, Quiet, argument
 from dragoman.cli.outcome import tell, to_json, waiting
 
@@ -130,6 +131,7 @@ def memory_export(
     from dragoman.translation.memory.exchange import export_memory
     from dragoman.translation.memory.store import TranslationMemory
 
+    keep_apart(output, [file])
     with TranslationMemory(file) as opened, waiting("exporting", shown=not quiet):
         count = export_memory(opened, output)
     tell(f"{count:,} pairs written to {output}", quiet=quiet)

@@ -306,7 +306,7 @@ def model_quantize(folder: Model, output: NewFolder, quiet: Quiet = False) -> No
     \b
       dragoman model quantize runs/en-de -o runs/en-de.int8
     """
-    [folder] = _check_folders([folder], output)
+    _check_folders([folder], output)
     from dragoman.models.folder.quantisation import quantise_folder
 
     sizes = quantise_folder(folder, output)

@@ -11,6 +11,7 @@ from zipfile import is_zipfile
 from dragoman.base.errors import ConfigError
 from dragoman.cli.options import Flag, Flags, Quiet, Verbose, argument
 from dragoman.cli.train.train import TrainCommand, TrainingRun, say_next, sort_words, training
+from dragoman.translation.folder.checkpoint import run_of
 
 __all__ = ["TrainCommand", "distil"]  # the command takes two files after --valid, as train does
 
@@ -83,7 +84,7 @@ def teachers_and_text(names: Sequence[str]) -> tuple[list[str], list[str]]:
     """The first name and the folders right after it, which are models, and the other names."""
     rest = list(names)
     teachers = [rest.pop(0)] if rest else []
-    while rest and Path(rest[0]).is_dir():
+    while rest and run_of(Path(rest[0])).is_dir():
         teachers.append(rest.pop(0))
     return teachers, rest
 

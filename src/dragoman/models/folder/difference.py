@@ -79,6 +79,7 @@ def _about(config: FolderConfig) -> dict[str, Any]:
     return {
         "source_language": config.source_language,
         "target_language": config.target_language,
+        "directions": sorted(map(list, config.directions)),
         "alignment": config.alignment and str(config.alignment),
         "guidance": list(config.guidance),
         "model": to_table(config.model),

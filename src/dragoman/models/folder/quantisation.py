@@ -12,6 +12,7 @@ from dragoman.models.folder.weights import check_finite, outlines, quantise, rea
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.folder.adapter import base_digest
 from dragoman.translation.folder.card import continue_card
+from dragoman.translation.folder.checkpoint import model_folder
 from dragoman.translation.folder.config import WEIGHTS, read_config
 from dragoman.translation.folder.digest import check_digest
 from dragoman.translation.folder.fit import check_fit
@@ -36,8 +37,9 @@ def quantise_folder(folder: Path, output: Path) -> Sizes:
     cannot be quantised or `output` exists, ModelError if `folder` is damaged or has weights that are not
     finite. Leaves nothing behind then.
     """
+    place = model_folder(folder)
     with new_folder(output) as part:
-        config = read_config(folder)
+        config = read_config(place)
         if config.quantised:
             raise ConfigError(
                 f"{folder}: quantised already, to {config.quantised}",
@@ -48,21 +50,21 @@ def quantise_folder(folder: Path, output: Path) -> Sizes:
                 f"{folder}: {config.model.architecture} models cannot be quantised",
                 hint=f"only these can: {', '.join(ARCHITECTURES)}",
             )
-        source = folder / WEIGHTS
+        source = place / WEIGHTS
         needed = outlines(weights_of(new_model(config.model, read_header(source), source)))
         weights = read_weights(source)
         check_fit(outlines(weights), needed, source)
         check_digest(source, config.weights)
         check_finite(weights, f"{source}:", hint="such a model cannot translate")
-        stored = replace(config, quantised="int8", original=base_digest(folder, config))
-        write_folder(stored, Tokenizer.load(folder), quantise(weights), part)
-        copy_shortlist(folder, part)
-        copy_risk(folder, part, read_config(part))
+        stored = replace(config, quantised="int8", original=base_digest(place, config))
+        write_folder(stored, Tokenizer.load(place), quantise(weights), part)
+        copy_shortlist(place, part)
+        copy_risk(place, part, read_config(part))
         sizes = Sizes(before=source.stat().st_size, after=(part / WEIGHTS).stat().st_size)
         rows = [
             ["from", f"{folder}, {config.weights or 'without a digest'}"],
             ["type", "int8, one scale a row"],
             ["bytes of the weights", f"{sizes.before:,} -> {sizes.after:,}"],
         ]
-        continue_card(folder, config, part, {"Quantised": rows})
+        continue_card(place, config, part, {"Quantised": rows})
     return sizes

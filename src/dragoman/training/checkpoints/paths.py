@@ -62,8 +62,8 @@ class Checkpoints:
         """
         steps = saved_steps(self.folder)
         has = f"it has {count(len(steps), 'checkpoint')}"
-        if best is not None and self.resumable:
-            history = {one.step: one for one in self.progress().history}
+        if best is not None:
+            history = {one.step: one for one in (self.progress().history if self.resumable else ())}
             scores = {step: history[step].measure(by or "score") for step in steps if step in history}
             lower = by in ("loss", "perplexity")
             known = {step: -score if lower else score for step, score in scores.items() if score is not None}

@@ -28,6 +28,7 @@ from dragoman.translation.folder.config import (
     FolderConfig,
     check_optional,
     forget_digest,
+    read_config,
     read_json,
     unusable,
     write_digests,
@@ -87,7 +88,7 @@ def copy_risk(folder: Path, output: Path, config: FolderConfig) -> None:
 
     `config` belongs to `output`.
     """
-    if (folder / RISK).exists():
+    if read_risk(folder, read_config(folder)):
         _write(output, {**read_json(folder, RISK), "weights": config.weights})
 
 

@@ -27,8 +27,7 @@ def against_native(
     May compile the native engine. Raises ConfigError for an unknown name, for `native` if it cannot
     translate, and for int8 without it.
     """
-    wanted = engine or os.environ.get("DRAGOMAN_ENGINE") or "auto"
-    _check("engine", wanted, get_args(EngineName))
+    wanted = wanted_engine(engine)
     _check("dtype", dtype or "auto", get_args(DType))
     reason = "engine = pytorch" if wanted == "pytorch" else unsupported(config)
     if reason is None and device not in (None, "cpu"):
@@ -46,6 +45,13 @@ def against_native(
             hint="dragoman doctor says more; float32 and bfloat16 work without it",
         )
     return reason
+
+
+def wanted_engine(engine: str | None = None) -> str:
+    """The engine, by default that of DRAGOMAN_ENGINE, then `auto`. Raises ConfigError for an unknown name."""
+    wanted = engine or os.environ.get("DRAGOMAN_ENGINE") or "auto"
+    _check("engine", wanted, get_args(EngineName))
+    return wanted
 
 
 def _gpu() -> bool:

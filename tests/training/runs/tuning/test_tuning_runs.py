@@ -250,6 +250,10 @@ def test_general_text_is_that_of_all_training_texts(base: Path, tmp_path: Path) 
         whole = own_text(opened, "train", 1000, seed=1)
         (corpus / "train").rename(corpus / "train.news")
         shutil.copytree(corpus / "valid", corpus / "train.web")
+        weights = folder / "checkpoints" / "step-0000009.safetensors"
+        shutil.copy(folder / "model.safetensors", weights)
+        with open_model(f"{folder}@9") as checkpoint:  # reads the text of its run
+            assert own_text(checkpoint, "train", 1000, seed=1) is not None
         both = own_text(opened, "train", 1000, seed=1)
         few = own_text(opened, "train", 50, seed=1)
 

@@ -15,6 +15,7 @@ from dragoman.interop.source import opened
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.checkpoints.paths import Checkpoints, Part
 from dragoman.training.runs.folder import RunFolder
+from dragoman.translation.folder.checkpoint import run_of
 from dragoman.translation.folder.config import WEIGHTS, FolderConfig, read_config
 from dragoman.translation.folder.digest import digest_of
 from dragoman.translation.folder.header import read_header
@@ -57,13 +58,15 @@ def open_model(source: str | Path) -> Iterator[Base]:
         else:
             bundle = read_model(folder)
             config, tokenizer, digest = bundle.config, bundle.tokenizer, _digest(bundle)
+        run = run_of(Path(source)) if ours else folder  # a checkpoint's own folder has no text
+        home = run if run.is_dir() else folder
         yield Base(
             name=str(source),
             config=config,
             tokenizer=tokenizer,
             digest=digest,
-            checkpoints=Checkpoints(folder / "checkpoints"),
-            general=_REPLAYED if ours and _is_tuned(folder) else _OWN,
+            checkpoints=Checkpoints(home / "checkpoints"),
+            general=_REPLAYED if ours and _is_tuned(home) else _OWN,
             load=lambda: read_model(folder),
             folder=folder if ours else None,
         )
