@@ -59,7 +59,7 @@ def test_score_writes_a_page(dragoman_, tmp_path):
         (["--comet-python", "p"], "--page or --comet without the source text"),
         (["--source", "REFERENCE", "--comet-python", "p"], "--comet-python without --comet"),
         (["--test", "ar"], "--test without --against"),
-        (["--against", "SHORT", "--bootstrap", "0"], "--bootstrap 0 with --against"),
+        (["--against", "SHORT", "--bootstrap", "0"], "--bootstrap 0: comparing systems needs resamples"),
         (["--bootstrap", "-1"], "bootstrap = -1 cannot be used"),
         (["--source", "SHORT", "--page", "p.html"], "short: 1 line, but"),
         (["--source", "SHORT", "--page", "SHORT"], "input and output are the same file"),

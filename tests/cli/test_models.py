@@ -217,7 +217,9 @@ def test_commands_take_a_checkpoint_wherever_they_take_a_model(
 
 def test_the_record_of_a_translation_has_the_weights_of_a_checkpoint(run: Path) -> None:
     def digest() -> str:
-        return made_of(text=[], models=[f"{run}@7"], files={}, options={})["model"]
+        found = made_of(text=[], models=[f"{run}@7"], files={"reverse": f"{run}@7"}, options={})
+        assert found["model"] == found["--reverse"]
+        return found["model"]
 
     before = digest()
     assert digest() == before
@@ -247,6 +249,10 @@ def test_no_output_replaces_a_checkpoint_or_a_file_of_the_model_inspected(
         (["--test", "ar"], "--test without --against"),
         (["--comet-python", "x"], "--comet-python without --comet"),
         (["--bootstrap", "-1"], "bootstrap = -1 cannot be used"),
+        (
+            ["--bootstrap", "0", "--dtype", "float32,bfloat16"],
+            "--bootstrap 0: comparing systems needs resamples",
+        ),
     ],
     ids=str,
 )
@@ -267,4 +273,5 @@ def test_quiet_commands_give_no_warnings(dragoman_, run: Path, place: Path) -> N
     words = ("evaluate", run, place / "in.en", place / "in.de", "--bootstrap", "0")
     assert "warning: " in dragoman_(*words).err
     assert dragoman_(*words, "--quiet").err == ""
+    assert dragoman_(*words, "-qo", run.parent / "x.de").err == ""
     assert "warning: " in dragoman_(*words).err

@@ -192,6 +192,9 @@ def test_a_folder_of_opus_mt_comes_in(tmp_path: Path) -> None:
         ("opus-mt-tc-big-fr-it", ("fr", "it")),
         ("opus-mt-de-hsb", ("de", "hsb")),
         ("en-de-big", ("en", "de")),
+        ("en-de-ema", ("en", "de")),
+        ("opus-mt-mt-en", ("mt", "en")),
+        ("opus-mt-tc-bible-big-en-de", ("en", "de")),
         ("transformer", ("und", "und")),
     ],
 )

@@ -130,6 +130,19 @@ def test_a_step_that_is_left_out_for_a_while_is_still_done(tmp_path: Path) -> No
     assert run(tmp_path) == []
 
 
+def test_a_step_that_was_left_out_runs_again_if_what_it_needs_was_made_anew(tmp_path: Path) -> None:
+    run(tmp_path)
+    without = DIAMOND.split('[[steps]]\nname = "d"')[0]
+    (tmp_path / "out" / "b").unlink()
+    run(tmp_path, without)
+    assert "d: started" in run(tmp_path)
+
+    record = tmp_path / "out" / RECORD
+    record.write_text(record.read_text().replace('"done"', '"running"'))
+    run(tmp_path, without)
+    assert json.loads(record.read_text())["steps"]["d"]["state"] == "waiting"
+
+
 def test_one_command_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "_WAIT", 0.0)
     (tmp_path / "out").mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -34,7 +35,7 @@ def run(command: TyperGroup | Any, words: Sequence[str], *, program: str = "drag
     `program` is its name in help and errors.
     """
     global _quiet
-    debug, _quiet = "--debug" in words, "--quiet" in words or "-q" in words
+    debug, _quiet = "--debug" in words, any(re.match("--quiet$|-v*q", word) for word in words)
     _open_closed()
     _use_utf8()
     if not debug:

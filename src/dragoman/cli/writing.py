@@ -150,7 +150,7 @@ def made_of(
     for name, place in files.items():
         if place is not None:
             of = _digest_of_memory if name == "memory" else digest_of_place
-            about[f"--{name}"] = of(str(place))
+            about[f"--{name}"] = of(str(model_folder(Path(str(place)))))
     return about | {f"--{name}": repr(value) for name, value in options.items()}
 
 

@@ -67,7 +67,7 @@ def couples_of(names: Sequence[str], languages: Languages) -> tuple[list[tuple[P
     if all(len(own) == 1 for own in files) and not any(os.path.isdir(name) for name in names):
         return [(files[0][0], files[1][0])], []
     tops = [
-        name if os.path.isdir(name) else os.path.commonpath([one.parent for one in own])
+        name if os.path.isdir(name) else os.path.commonpath([one.parent for one in own]) or "."
         for name, own in zip(names, files, strict=True)
     ]
     below = [{path.relative_to(top): path for path in own} for top, own in zip(tops, files, strict=True)]

@@ -280,8 +280,10 @@ class _Run:
             name: self.rows[name] | {"needs": self.pipeline.needs(step), "trains": step.trains}
             for name, step in self.pipeline.steps.items()
         }
-        # A step may be left out of the file for a while.
-        rows |= {name: row for name, row in read_rows(self.pipeline.folder).items() if name not in rows}
+        for name, row in read_rows(self.pipeline.folder).items():
+            if name not in rows:  # left out of the file, perhaps for a while
+                same = all(rows.get(need, row)["state"] == "done" for need in row.get("needs", ()))
+                rows[name] = row if same and row["state"] != "running" else row | {"state": "waiting"}
         table = {"title": self.pipeline.title, "steps": rows}
         write_whole(self.pipeline.folder / RECORD, json.dumps(table, indent=1))
 

@@ -24,7 +24,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    "names", [("manual.en.txt", "manual.de.txt"), ("docs/en", "docs/de"), ("*.en.txt", "*.de.txt")]
+    "names",
+    [
+        ("manual.en.txt", "manual.de.txt"),
+        ("docs/en", "docs/de"),
+        ("*.en.txt", "*.de.txt"),
+    ],
 )
 def test_pairs_go_to_standard_output(names: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["data", "pairs", *names, "--least", "0"]) == 0
@@ -108,3 +113,14 @@ def test_hidden_folders_are_left_out_and_equal_names_belong_together(
     assert run(["data", "pairs", "both/en", "both/it", "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)["documents"]
     assert one["documents"] == "both/en/how-to-use-it.txt both/it/how-to-use-it.txt"
+
+
+def test_patterns_in_this_folder_name_several_documents(capsys: pytest.CaptureFixture[str]) -> None:
+    for language, text in (("en", ENGLISH), ("de", GERMAN)):
+        Path(f"other.{language}.txt").write_text(text, encoding="utf-8")
+    assert run(["data", "pairs", "*.en.txt", "*.de.txt", "--json"]) == 0
+    documents = json.loads(capsys.readouterr().out)["documents"]
+    assert [one["documents"] for one in documents] == [
+        "manual.en.txt manual.de.txt",
+        "other.en.txt other.de.txt",
+    ]

@@ -118,6 +118,8 @@ def test_the_clock_and_the_bar_run_on_between_reports() -> None:
     line = panel(display)[1]
     assert "update 8,000 of 8,000" in line
     assert "left 0:00" in line
+    display.on_finish(finished(step=1030))
+    assert "100%" in panel(display)[2]
     display.close()
 
 

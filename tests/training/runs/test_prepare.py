@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,16 @@ def test_a_run_that_has_begun_keeps_its_tokens(tmp_path: Path) -> None:
     assert messages == []
     with pytest.raises(DataError, match="validation text has changed since this run began"):
         prepared(tmp_path, valid=VALID)
+
+
+def test_validation_text_that_is_left_out_has_changed(tmp_path: Path) -> None:
+    """Also that of one of several pairs of languages."""
+    prepared(tmp_path)
+    folder = RunFolder(tmp_path).checkpoints
+    folder.latest.mkdir()
+    shutil.copytree(folder.corpus("train"), folder.corpus("valid.en-de"))
+    with pytest.raises(DataError, match="validation text has changed since this run began"):
+        prepared(tmp_path)
 
 
 @pytest.mark.parametrize("option", ["lora_rank=16", "replay_from=base", "base=sha256:0"])

@@ -144,7 +144,9 @@ class Live(Display):
         ran = 0.0 if self.finished is not None else self.clock() - self.since
         colour = "green" if self.finished is not None else "cyan"
         lines = [_apart(self._updates(ran, inner), self._times(ran, inner), inner)]
-        share = 0.0 if self.report is None else share_done(self.report, ran)
+        share = 1.0 if self.finished is not None else 0.0
+        if self.finished is None and self.report is not None:
+            share = share_done(self.report, ran)
         lines.append(_bar(share, inner, colour))
         if self.report is not None:
             lines += [Text(), *_figures(self.report, inner)]

@@ -173,7 +173,6 @@ def evaluate(
         used = "--in-context" if in_context else "--formality"
         raise ConfigError(f"--risk with {used}: the risk is measured without", hint="leave one out")
     rivals = against or []
-    scoring.check_scoring(rivals, test=test, bootstrap=bootstrap, comet=comet, comet_python=comet_python)
 
     def check_unused(what: str, hint: str) -> None:
         if used := [flag for flag, given in flags.items() if given]:
@@ -184,6 +183,8 @@ def evaluate(
 
     guides.check()
     dtypes = _dtypes(dtype, single="--against" if rivals else "")
+    compared = [*rivals, *dtypes[1:]]
+    scoring.check_scoring(compared, test=test, bootstrap=bootstrap, comet=comet, comet_python=comet_python)
     models, text = models_and_text(model, text)
     loading.check(models)
     if contrast is not None:

@@ -104,12 +104,7 @@ def score(
 
 
 def check_scoring(
-    rivals: Sequence[object],
-    *,
-    test: str,
-    bootstrap: int | None,
-    comet: str | None,
-    comet_python: str | None,
+    rivals: Sequence[object], *, test: str, bootstrap: int | None, comet: str | None, comet_python: str | None
 ) -> None:
     """Raise ConfigError for options that cannot be used, before minutes of translating."""
     from dragoman.evaluation.metrics import check_options
@@ -119,7 +114,7 @@ def check_scoring(
     if test != "bs" and not rivals:
         raise ConfigError("--test without --against", hint="name what to compare with by --against")
     if bootstrap == 0 and rivals:
-        raise ConfigError("--bootstrap 0 with --against: the test needs resamples", hint="leave it out")
+        raise ConfigError("--bootstrap 0: comparing systems needs resamples", hint="leave it out")
     check_options(("bleu",), bootstrap or 0)
 
 

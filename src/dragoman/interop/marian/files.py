@@ -199,12 +199,13 @@ def stated_languages(folder: Path) -> tuple[str, str]:
         stated = [re.search(rf"{side} language\(?s?\)?: *([\w-]+)", text) for side in ("source", "target")]
         if stated[0] and stated[1]:
             return stated[0][1], stated[1][1]
-    # The last pair of the folder's name, as of opus-mt-tc-big-fr-it, unless the name of a file has one.
-    pairs = re.findall(r"(?=(?:^|[-_.])([a-z]{2,3})-([a-z]{2,3})(?:$|[-_.]))", folder.resolve().name)
+    pairs: list[tuple[str, str]] = []
     for path in folder.glob("model.*.bin"):
         pairs += re.findall(r"^model\.([a-z]{2})([a-z]{2})\.", path.name)
+    name = re.sub("^opus-mt-(tc-)?", "", folder.resolve().name)
+    pairs += re.findall(r"(?=(?:^|[-_.])([a-z]{2,3})-([a-z]{2,3})(?:$|[-_.]))", name)
     pairs = [pair for pair in pairs if is_language(pair[0]) and is_language(pair[1])]
-    return pairs[-1] if pairs else ("und", "und")
+    return pairs[0] if pairs else ("und", "und")
 
 
 def check_sha256(folder: Path) -> None:

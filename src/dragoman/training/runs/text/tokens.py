@@ -143,7 +143,8 @@ def _same_text(texts: Texts, folder: RunFolder) -> bool:
     """Whether the folder has all tokens of the text. Raises DataError if it has tokens of other text."""
     parts = _parts(texts)
     learnt = _training_parts(texts)
-    validated = {part: "validation" for part in parts if part.startswith("valid")}
+    had = [one.name for one in folder.checkpoints.corpus("valid").parent.glob("valid*/")]
+    validated = {part: "validation" for part in (*parts, *had) if part.startswith("valid")}
     names = dict.fromkeys(learnt, "training") | (validated or {"valid": "validation"})
     names |= {"replay": "replayed", "general": "general"}
     tokens = {part: folder.checkpoints.corpus(part) for part in names}
