@@ -45,7 +45,9 @@ from dragoman.translation.search.options import Decoding
 from dragoman.translation.terms.terms import Term, TermList
 
 PAIRS, VALID = toy.pairs(seed=3, count=80), toy.pairs(seed=4, count=6)
+FP32 = "training.precision=fp32"  # whatever the processor is
 TINY = [
+    FP32,
     "tokenizer.vocab_size=420",
     *(
         "model.d_model=16",
@@ -472,7 +474,7 @@ def test_a_student_of_one_pair_of_a_model_of_several(
 def test_marks_are_trained_as_they_are_read(many: Path, tmp_path: Path) -> None:
     """Also in tuning on one pair: without its mark, the model would unlearn what the mark says."""
     check_read_as_trained(many, "de", "en")
-    overrides = ["training.max_updates=1", "training.validate_every=1", "tuning.interpolate=1"]
+    overrides = [FP32, "training.max_updates=1", "training.validate_every=1", "tuning.interpolate=1"]
     pair: dict[str, Any] = {"source_language": "en", "target_language": "de", "valid": VALID}
     train(PAIRS, base=many, output=tmp_path / "tuned", overrides=overrides, **pair)
     config = read_config(tmp_path / "tuned")
@@ -498,7 +500,7 @@ def unstated(many: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.thorough
 def test_a_model_that_states_no_pairs_is_tuned(unstated: Path, tmp_path: Path) -> None:
-    overrides = ["training.max_updates=1", "training.validate_every=1", "tuning.interpolate=1"]
+    overrides = [FP32, "training.max_updates=1", "training.validate_every=1", "tuning.interpolate=1"]
     pair: dict[str, Any] = {"source_language": "en", "target_language": "de", "valid": VALID}
     train(PAIRS, base=unstated, output=tmp_path / "tuned", overrides=overrides, **pair)
     config = read_config(tmp_path / "tuned")
@@ -511,7 +513,7 @@ def test_a_model_that_states_no_pairs_is_tuned(unstated: Path, tmp_path: Path) -
 def test_a_model_of_a_group_of_languages_is_tuned(many: Path, tmp_path: Path) -> None:
     """As opus-mt-en-ROMANCE: it names a group, and has the marks of its languages."""
     save(replace(load(many), directions=(), source_language="en", target_language="roa"), tmp_path / "roa")
-    overrides = ["training.max_updates=1", "training.validate_every=1", "tuning.interpolate=1"]
+    overrides = [FP32, "training.max_updates=1", "training.validate_every=1", "tuning.interpolate=1"]
     pair: dict[str, Any] = {"source_language": "en", "target_language": "de", "valid": VALID}
     train(PAIRS, base=tmp_path / "roa", output=tmp_path / "tuned", overrides=overrides, **pair)
     assert read_config(tmp_path / "tuned").target_language == "roa"
