@@ -134,7 +134,8 @@ def model_average(
         checkpoints, name = Checkpoints(folders[0] / "checkpoints"), folders[0]
         steps = checkpoints.chosen(last=last, best=best, by=by)
         folders = [checkpoints.step(step) for step in steps]
-    _check_folders(folders, output)
+    if len(folders) > 1:  # that one is too few is said first
+        _check_folders(folders, output)
     from dragoman.models.folder.average import average_folders
 
     average_folders(folders, output)
