@@ -15,6 +15,7 @@ import pytest
 from dragoman.data import dedupe, likeness, passes
 from dragoman.data.dedupe import Duplicates
 from dragoman.data.likeness import By, Likeness, Sides
+from dragoman.data.near import band_keys, normalised, signatures
 from dragoman.text.corpora.corpus import Corpus, open_corpus, open_pairs
 
 WORDS = "the old harbour lies quiet under a red morning sky while small boats carry salt and bread".split()
@@ -191,3 +192,20 @@ def test_faults_are_sought_only_until_a_pair_of_the_group_has_none(
     kept, _ = numbers_kept(open_pairs(pairs), Likeness("normalised", "both"), tmp_path)
     assert kept == [3]
     assert seen == ["Yes.", "Yes.", "YES", "yes"]
+
+
+def test_two_texts_that_are_not_alike_are_compared_once_for_each_band_in_common(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = " ".join(WORDS), " ".join(WORDS).replace("salt", "wine").replace("old", "new")
+    both = band_keys(signatures([normalised(one), normalised(other)]))
+    common = int((both[0] == both[1]).sum())
+    assert common > 1
+    compared = []
+    are_alike = Likeness.are_alike
+    monkeypatch.setattr(
+        Likeness, "are_alike", lambda self, *two: compared.append(two) or are_alike(self, *two)
+    )
+    kept, _ = numbers_kept(open_pairs([(one, "x"), (other, "y")]), Likeness("near", "source", 0.99), tmp_path)
+    assert kept == [1, 2]
+    assert len(compared) == common
