@@ -99,8 +99,9 @@ class HeldOut:
         for file, lines, texts, keys in self._likeness.chunks(corpus, workers):
             starts, ends = (np.searchsorted(self._keys, keys, end) for end in ("left", "right"))
             known = starts < ends
+            found = np.any(known, axis=1)
             for row, line in enumerate(lines):
-                some = zip(starts[row, known[row]], ends[row, known[row]], strict=True)
+                some = zip(starts[row, known[row]], ends[row, known[row]], strict=True) if found[row] else ()
                 places = {place for start, end in some for place in self._rows[start:end].tolist()}
                 yield line, self._likes(file, line, texts[row], sorted(places))
 
@@ -112,6 +113,6 @@ class HeldOut:
                 value = max(similarities)
                 like = ("source", "target")[similarities.index(value)]
             if value >= self._likeness.least:
-                other = {"file": self._pairs[place][0], "line": self._pairs[place][1].number}
-                about = {"file": file, "line": line.number, "of": other}
-                yield place, about | {"like": like, "similarity": round(value, 4)}
+                of = {"file": self._pairs[place][0], "line": self._pairs[place][1].number}
+                alike = {"like": like, "similarity": round(value, 4)}
+                yield place, {"file": file, "line": line.number, "of": of, **alike}

@@ -199,9 +199,8 @@ def stated_languages(folder: Path) -> tuple[str, str]:
         stated = [re.search(rf"{side} language\(?s?\)?: *([\w-]+)", text) for side in ("source", "target")]
         if stated[0] and stated[1]:
             return stated[0][1], stated[1][1]
-    pairs: list[tuple[str, str]] = []
-    for path in folder.glob("model.*.bin"):
-        pairs += re.findall(r"^model\.([a-z]{2})([a-z]{2})\.", path.name)
+    files = "\n".join(path.name for path in folder.glob("model.*.bin"))
+    pairs = re.findall(r"^model\.([a-z]{2})([a-z]{2})\.", files, re.MULTILINE)
     name = re.sub("^opus-mt-(tc-)?", "", folder.resolve().name)
     pairs += re.findall(r"(?=(?:^|[-_.])([a-z]{2,3})-([a-z]{2,3})(?:$|[-_.]))", name)
     pairs = [pair for pair in pairs if is_language(pair[0]) and is_language(pair[1])]
