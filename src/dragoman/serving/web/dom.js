@@ -22,7 +22,8 @@ export function furnish(element, attributes, children) {
         else if (value === true) element.setAttribute(name, "");
         else if (value !== false && value != null) element.setAttribute(name, value);
     }
-    element.append(...children.flat(3).filter((child) => child != null && child !== false));
+    // One by one: a large tree has more than a function may have arguments.
+    for (const child of children.flat(3)) if (child != null && child !== false) element.append(child);
     return element;
 }
 

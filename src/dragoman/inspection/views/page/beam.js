@@ -136,11 +136,12 @@ function placeTree(nodes) {
     for (const step of [...new Set(nodes.map((node) => node.step))].sort((a, b) => a - b)) {
         const column = nodes.filter((node) => node.step === step);
         column.sort((a, b) => home(a).rank - home(b).rank || b.total - a.total);
-        const wishes = column.map((node) => {
-            const family = column.filter((other) => home(other) === home(node));
-            const heir = Math.max(0, family.findIndex(({ best }) => best));
-            return home(node).y + (family.indexOf(node) - heir) * ROW;
-        });
+        const families = Map.groupBy(column.map((node, i) => ({ node, i })), ({ node }) => home(node));
+        const wishes = [];
+        for (const [parent, family] of families) {
+            const heir = Math.max(0, family.findIndex(({ node }) => node.best));
+            family.forEach(({ i }, place) => (wishes[i] = parent.y + (place - heir) * ROW));
+        }
         const ys = stack(wishes, ROW, column.map(({ best }) => (best ? 1e4 : 1)));
         const widths = column.map((node) => {
             context.font = `${node.best ? 700 : 400} 13px ${FONT}`;
@@ -152,13 +153,14 @@ function placeTree(nodes) {
         turn = left + Math.max(...widths) + 12;
         left = turn + 44;
     }
-    const top = Math.min(...[...places.values()].map(({ y }) => y)) - ROW;
+    const ys = [...places.values()].map(({ y }) => y); // too many for the arguments of a function
+    const top = ys.reduce((a, b) => Math.min(a, b)) - ROW;
     places.forEach((place) => (place.y -= top));
     places.forEach((place) => {
         const from = place.parent ?? place;
         place.from = { x: from === places.get("root") ? from.x + 4 : from.x + 12 + from.label, y: from.y };
     });
-    return { places, width: left, height: Math.max(...[...places.values()].map(({ y }) => y)) + ROW };
+    return { places, width: left, height: ys.reduce((a, b) => Math.max(a, b)) - top + ROW };
 }
 
 /** The index in `nodes` that an arrow key leads to. */
