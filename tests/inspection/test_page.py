@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,25 @@ def test_numbers_are_the_traces(show: Callable[..., Any], trace: Trace) -> None:
     close([cell[:6]], [stack.values[0, :, 0, 0, 0]], 1e-3 + most / 1e4)
     sums = [[row[7], row[8]] for row in rows]
     close(sums, np.stack([stack.logits[0, 0].ravel()] * 2, -1), 1e-3 + most / 1e4)
+
+
+def test_keys_outside_the_window_are_masked(show: Callable[..., Any]) -> None:
+    one = inspect(bundle(transformer(window=4)), "The old woman sees 12 dogs.")
+    page = show(one.to_html())
+    page.locator("#tab-terms").click()
+    for kind in ("encoder", "decoder"):
+        page.locator(f"#view-terms [data-stack={kind}]").click()
+        attention = one.attention_of(kind)
+        assert attention is not None
+        assert len(numbers(page, "terms", "terms")) == np.count_nonzero(attention.weights[0, 0])
+
+
+def test_only_undivided_sines_are_compared_with_the_formula(show: Callable[..., Any]) -> None:
+    shapes = transformer(), replace(KINDS["convolutional"], positions="sinusoidal")
+    for shape, compared in zip(shapes, (1, 0), strict=True):
+        page = show(inspect(bundle(shape), "The old woman sees 12 dogs.").to_html())
+        page.locator("#tab-positions").click()
+        assert page.get_by_text("greatest difference between this table").count() == compared
 
 
 def test_words_are_gathered(show: Callable[..., Any], trace: Trace) -> None:

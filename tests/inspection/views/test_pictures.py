@@ -49,6 +49,13 @@ def test_png() -> None:
     assert pictures.png(pictures.positions_svg(laboratory(8, 4))).startswith(b"\x89PNG")
 
 
+def test_headings_of_positions_do_not_overlap() -> None:
+    root = ElementTree.fromstring(pictures.positions_svg(laboratory(8, 4)))
+    (first, second) = root.findall("{http://www.w3.org/2000/svg}text")[1:3]
+    assert second.text == "cosine similarity between rows"
+    assert float(second.get("x", 0)) > float(first.get("x", 0)) + 7 * len(first.text or "")
+
+
 def test_a_picture_too_large_for_png() -> None:
     with pytest.raises(DragomanError, match="too large"):
         pictures.png('<svg xmlns="http://www.w3.org/2000/svg" width="90000" height="9000"></svg>')

@@ -134,7 +134,7 @@ def positions_svg(positions: Positions) -> str:
         heading = f"{table.name}: {table.rows} {table.first} to {last}, {values.shape[1]} {table.columns}s"
         parts.append(_text(16, y, heading))
         parts += _cells(values, 16, y + 12, cell, high=high, signed=True)
-        across = 16 + values.shape[1] * cell + 32
+        across = 16 + max(values.shape[1] * cell, _LETTER * cell_len(heading)) + 32
         if table.columns == "dimension" and len(values) > 1:
             heading = "cosine similarity between rows"
             parts.append(_text(across, y, heading))

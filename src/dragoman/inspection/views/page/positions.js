@@ -16,7 +16,7 @@ const SHIFTS = Array.from({ length: 65 }, (_, i) => i - 32);
 const RINGS = 32; // the most that are drawn
 
 export function positionsView({ traces, positions }) {
-    const panels = traces.map((trace) => tablesOf(trace.positions));
+    const panels = traces.map((trace) => tablesOf(trace.positions, trace.model.architecture));
     const own = traces.length ? [beside(traces, panels)] : tablesOf(positions);
     return [...own, ...laboratory(startOf(traces, positions))];
 }
@@ -30,12 +30,13 @@ function startOf([trace], positions) {
     };
 }
 
-function tablesOf(positions) {
+function tablesOf(positions, architecture) {
     if (!positions) return [];
     const { kind, note, tables, base } = positions;
     const none = tables.length ? [] : [paragraph("No table of positions to show.")];
     const drawnBelow = ({ layout }) => base && layout === "interleaved"; // the laboratory shows the same table
-    const ofThePaper = ["sinusoidal", "sinusoidal-halves"].includes(kind);
+    // A convolutional model divides the table.
+    const ofThePaper = ["sinusoidal", "sinusoidal-halves"].includes(kind) && architecture !== "convolutional";
     return [paragraph(note), none, tables.map((one) => [
         !drawnBelow(one) && tablePart(one), ofThePaper && againstFormula(one, base ?? 10000),
     ])];

@@ -8,7 +8,7 @@ import {
     beside, choice, controls, figureTable, heading, isolated, live, numbers, paragraph, signedBar, table,
 } from "./controls.js";
 import { make } from "./dom.js";
-import { allShown, fitsBeside, heatMap, MASKED, SHOWN } from "./matrix.js";
+import { fitsBeside, heatMap, MASKED, SHOWN } from "./matrix.js";
 
 export function termsView({ traces }) {
     const known = traces.filter(({ terms }) => terms?.stacks.length);
@@ -90,7 +90,10 @@ function termMatrices(trace, stack, { layer, head }) {
     const logits = block(stack.logits, layer, head);
     const terms = trace.terms.names.map((_, term) => block(stack.values, layer, term, head));
     const scale = { signed: true, limit: greatest(logits, ...terms) };
-    const state = stack.causal ? (r, c) => (c > r ? MASKED : SHOWN) : allShown;
+    const width = trace.model.config.window ?? Infinity;
+    const before = stack.causal ? width - 1 : Math.floor(width / 2);
+    const after = stack.causal ? 0 : width - 1 - before;
+    const state = (r, c) => (c < r - before || c > r + after ? MASKED : SHOWN);
     const matrix = (values) => ({ rows: axis, columns: axis, values, state, scale });
     return { logits: matrix(logits), terms: terms.map(matrix) };
 }
@@ -99,7 +102,7 @@ function termMatrices(trace, stack, { layer, head }) {
 function sumOf(names, { logits, terms }, r, c) {
     const { rows, columns, state, scale } = logits;
     const where = make("p", {}, "query ", isolated(rows[r].label), " → key ", isolated(columns[c].label));
-    if (state(r, c) === MASKED) return [where, paragraph("Masked: a later token, so this logit does not count.")];
+    if (state(r, c) === MASKED) return [where, paragraph("Masked: the query does not see this token, so this logit does not count.")];
     const at = r * columns.length + c;
     const parts = terms.map(({ values }) => values[at]);
     const bar = (value) => signedBar(value, scale.limit);
