@@ -12,7 +12,7 @@ import tempfile
 import unicodedata
 from bisect import insort
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -81,18 +81,15 @@ def look_at(corpus: Corpus, ask: Questions, workers: int, done: Callable[[int], 
 
     Raises what reading the corpus does, and DataError for terms that cannot be read.
     """
-    chunks = ((shard.name, lines) for shard in corpus.shards for lines in line_chunks(_shown_lines(shard)))
+    # Empty pairs end documents.
+    filled = ((one.name, (x for x in one if not is_blank(x.source + x.target))) for one in corpus.shards)
+    chunks = ((name, chunk) for name, lines in filled for chunk in line_chunks(lines))
     with tempfile.TemporaryDirectory() as folder:
         looking = _Looking(ask, Path(folder))
         for (name, lines), found in mapped(partial(_measured, ask), chunks, workers):
             looking.add(name, lines, found)
             done(looking.pairs)
         return {"text": clean(corpus.name), "files": len(corpus.shards)} | looking.table()
-
-
-def _shown_lines(corpus: Corpus) -> Iterator[Line]:
-    """Yield the lines without empty pairs, which end documents."""
-    return (line for line in corpus if not is_blank(line.source + line.target))
 
 
 def _measured(ask: Questions, given: tuple[str, Sequence[Line]]) -> _Found:

@@ -119,6 +119,16 @@ def test_one_file_of_lines_is_looked_at_alone(dragoman_, folder):
     assert "equal pairs" not in ended.out
 
 
+def test_only_blank_lines(dragoman_, folder):
+    (folder / "blank.en-de.tsv").write_text("\t\n\t\n")
+
+    ended = dragoman_("data", "look", "blank.en-de.tsv", "-o", "x.html")
+
+    assert ended.code == 3
+    assert ended.err.splitlines()[0] == "error: blank.en-de.tsv: only blank lines"
+    assert not (folder / "x.html").exists()
+
+
 def test_terms_need_languages(dragoman_, folder):
     (folder / "terms.csv").write_text("dog,Hund\n")
     (folder / "x.tsv").write_text(TSV, encoding="utf-8")
@@ -168,6 +178,8 @@ def test_rules_that_cannot_be_used(dragoman_, folder, text):
         (["all.en-de.tsv", "--workers", "0"], "--workers 0 cannot be used"),
         (["all.en-de.tsv", "--against", "nowhere.tsv"], "nowhere.tsv: no such file"),
         (["all.en-de.tsv", "--terms", "nowhere.csv"], "nowhere.csv"),
+        (["all.en-de.tsv", "--against", "text.de", "-o", "x.html"], "pairs beside one file of lines"),
+        (["text.de", "--against", "all.en-de.tsv"], "pairs beside one file of lines"),
         (["all.en-de.tsv", "-o", "."], "."),
     ],
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from dragoman.base.errors import ConfigError
+from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.tables import aligned, count
 from dragoman.cli.data.reading import TEXT, ReadingFlags
 from dragoman.cli.input import STDIN, check_outputs
@@ -48,6 +48,8 @@ def look(
     corpora = [_opened(names, codes) for names in (text, against or ()) if names]
     read = [*text, *(against or ()), *(file for corpus, _ in corpora for file in corpus.files)]
     check_outputs([output], [*read, rules, terms])
+    if len({sides for _, sides in corpora}) > 1:
+        raise ConfigError("pairs beside one file of lines", hint="name --against twice, or a file of pairs")
     looks: list[Table] = []
     for corpus, sides in corpora:
         languages = corpus.source_language, corpus.target_language
@@ -60,6 +62,8 @@ def look(
             warn(f"{corpus.name}: its files have different rules; those of the first are shown")
         with shown_rate(lambda number: None, "looking at the text", shown=not reading.quiet) as done:
             looks.append(look_at(corpus, ask, reading.processes, done))
+        if not looks[-1]["pairs"]:
+            raise DataError(f"{corpus.name}: only blank lines", hint="check that it is the right file")
     for name in missing:
         warn(f'without {name}, for want of its library: pip install "dragoman[data]"')
     if as_json:
