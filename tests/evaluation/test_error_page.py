@@ -229,9 +229,9 @@ def test_lines_are_chosen_and_sorted(show: Callable[..., Any]) -> None:
     inside = page.locator(".inside").first
     inside.locator("summary").focus()
     page.keyboard.press("Enter")
-    assert (
-        inside.locator("code").inner_text() == f"dragoman inspect 'my model' '{lines[found[0] - 1].source}'"
-    )
+    given, source = systems["new"][found[0] - 1], lines[found[0] - 1].source
+    command = f"dragoman inspect 'my model' --target='{given}' '{source}'"
+    assert inside.locator("code").inner_text() == command
 
 
 def test_markup_and_quotes_in_a_text_do_nothing(show: Callable[..., Any]) -> None:
@@ -247,7 +247,8 @@ def test_markup_and_quotes_in_a_text_do_nothing(show: Callable[..., Any]) -> Non
     item = page.locator("[data-line='1']")
     assert item.locator(".source").text_content() == source
     quoted = source.replace("'", "'\\''")
-    assert item.locator("code").text_content() == f"dragoman inspect m -- '{quoted}'"
+    command = f"dragoman inspect m --target='{HOSTILE}' -- '{quoted}'"
+    assert item.locator("code").text_content() == command
 
 
 def test_ten_thousand_lines_are_shown_a_page_at_a_time(show: Callable[..., Any]) -> None:

@@ -356,14 +356,11 @@ def evaluate(
 
 
 def _inspecting(model: Sequence[str], translator: Translator, decoding: Decoding) -> str:
-    """The command that inspects a sentence of a system, but for the sentence."""
+    """The command that inspects a translation of a system, but for the translation and its source."""
     languages = translator.pair(decoding) if translator.several else ()
     words = [*model]
     for flag, language in zip(("--from", "--to"), languages, strict=False):
         words += [flag, language] if language != "mul" else []
-    for name in ("beam", "length_penalty", "stop"):
-        value = getattr(decoding, name)
-        words += [f"--{name.replace('_', '-')}", str(value)] if value != getattr(Decoding(), name) else []
     return shlex.join(["dragoman", "inspect", *words])
 
 

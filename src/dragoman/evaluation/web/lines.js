@@ -94,7 +94,7 @@ export function lineList(data, lineScores) {
                 references.map((one, i) => text(references.length > 1 ? `reference ${i + 1}` : "reference",
                     target, one[line] ?? "", "reference")),
                 systems.map((one, number) => [
-                    text(one.name, target, one.texts[line], "text", differing(one.texts[line], references[0][line] ?? "")),
+                    text(one.name, target, one.texts[line], "text", differing(one.texts[line], references.map((each) => each[line]).find((each) => each) ?? "")),
                     make("dd", { class: "figures" }, figures(one, number, line)),
                 ])),
             systems.map((one) => one.command && inspecting(one, line)));
@@ -112,7 +112,9 @@ export function lineList(data, lineScores) {
 
     function inspecting(system, line) {
         const context = data.contexts[line] && system.inContext ? ["--context", quoted(data.contexts[line])] : [];
-        const command = [system.command, ...context, ...(sources[line].startsWith("-") ? ["--"] : []), quoted(sources[line])].join(" ");
+        const given = system.texts[line].trim() ? [`--target=${quoted(system.texts[line])}`] : [];
+        const source = [...(sources[line].startsWith("-") ? ["--"] : []), quoted(sources[line])];
+        const command = [system.command, ...context, ...given, ...source].join(" ");
         const code = make("code", {}, command);
         const told = make("span", { role: "status" });
         const copy = async () => {
