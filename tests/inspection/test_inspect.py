@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -171,6 +172,16 @@ def test_a_given_translation_is_looked_at_instead() -> None:
     assert trace.beam is None
     assert trace.search == {}
     assert trace.translations[0].score == pytest.approx(scored.score, abs=1e-6)
+
+
+def test_a_given_translation_that_is_banned_is_refused() -> None:
+    pair = bundle(transformer())
+    (*_, token) = pair.tokenizer.encode_target(["Hund"])[0]
+    banning = replace(pair, generation=replace(pair.generation, banned=(token,), renormalize=True))
+
+    with pytest.raises(DataError, match="banned"):
+        inspect(banning, SENTENCE, target="Hund")
+    assert inspect(banning, SENTENCE, target="12").target.text == "12"
 
 
 def test_the_model_is_left_as_it_was() -> None:

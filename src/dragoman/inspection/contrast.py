@@ -16,7 +16,7 @@ from dragoman.inspection.intervening import intervened
 from dragoman.inspection.intervention import Intervention
 from dragoman.inspection.record import Record, TokenChange, Word, WordChange, to_table
 from dragoman.inspection.trace import Trace
-from dragoman.inspection.views.plain import text, token_name
+from dragoman.inspection.views.plain import text
 from dragoman.inspection.views.report import report
 from dragoman.models.folder.bundle import Bundle
 from dragoman.models.mode import evaluating
@@ -96,7 +96,7 @@ def _phrase(words: Sequence[Word], place: tuple[int, int]) -> str:
 
 
 def _columns(tokens: Sequence[TokenChange]) -> Iterator[str]:
-    rows = [(token_name(token.text, token.piece), token.before, token.after) for token in tokens]
+    rows = [(clean(token.text or token.piece), token.before, token.after) for token in tokens]
     rows.append(("sum", sum(row[1] for row in rows), sum(row[2] for row in rows)))
     width = max(cell_len(name) for name, _, _ in rows)
     for name, before, after in rows:

@@ -34,7 +34,7 @@ from dragoman.models.search.rows import Choice
 from dragoman.models.search.rule_masks import mask_of
 from dragoman.models.search.scoring import score
 from dragoman.text.guidance import CONTEXT_CHARACTERS, CONTEXT_TOKENS, Context, Guidance, reading
-from dragoman.text.spans import Span, spans_of_surfaces, words_of
+from dragoman.text.spans import Span, spans_of_surfaces, united, words_of
 from dragoman.text.tokenizers.marks import split_marks
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.search.engine import Hypothesis, Request, without_start
@@ -146,6 +146,9 @@ def inspect(
         else:
             tokens = _encoded(tokenizer.encode_target([target.strip()])[0], "the translation")
             (whole,) = score(model, *pair, [[*start, *tokens]], how)
+            if whole.logp == -math.inf:
+                what = "the translation has a token that the model's generation.banned forbids"
+                raise DataError(what, hint="give another one, or remove the token there")
             predicted, hypotheses = whole.tokens, [without_start(whole, len(start), how)]
         inputs = torch.tensor([[model.config.start_id, *predicted]], device=device)
 
@@ -236,11 +239,7 @@ def _side(
         Token(id=i, piece=piece, text=text[start:end], start=start, end=end, word=number)
         for i, piece, (start, end), number in zip(ids, pieces, places, numbers, strict=True)
     ]
-    words: list[Word] = []
-    for number in range(max((n for n in numbers if n is not None), default=-1) + 1):
-        own = [place for place, n in zip(places, numbers, strict=True) if n == number]
-        start, end = own[0][0], max(place[1] for place in own)
-        words.append(Word(text=text[start:end], start=start, end=end))
+    words = [Word(text=text[start:end], start=start, end=end) for start, end in united(places, numbers)]
     tokens.append(_special(*eos, len(text)))
     return Text(text=text, language=language, tokens=tuple(tokens), words=tuple(words))
 

@@ -109,6 +109,16 @@ def words_of(token_spans: Sequence[Span], text: str) -> list[int | None]:
     return numbers
 
 
+def united(spans: Sequence[Span], words: Sequence[int | None]) -> list[Span]:
+    """Return the span of each word, from the spans and words of its tokens. One without text adds nothing."""
+    found: dict[int, Span] = {}
+    for (start, end), word in zip(spans, words, strict=True):
+        if word is not None:
+            low, high = found.get(word, (start, end))
+            found[word] = (min(low, start), max(high, end))
+    return [found[word] for word in sorted(found)]
+
+
 def _joined(text: str, reached: int, start: int) -> bool:
     if start != reached or not 0 < start < len(text):
         return False

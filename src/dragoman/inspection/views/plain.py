@@ -24,12 +24,12 @@ _TITLES: dict[Kind, str] = {
 def text(trace: Record, kind: Kind | None = None, layer: int | None = None, head: int | None = None) -> str:
     """Return the translation, the probability of each token, other translations, and one attention."""
     lines = [clean(trace.source.text), clean(trace.target.text), ""]
-    width = max(cell_len(token_name(step.text, step.piece)) for step in trace.steps)
+    width = max(cell_len(clean(step.text or step.piece)) for step in trace.steps)
     for step in trace.steps:
         others = [one for one in step.alternatives if one.token != step.token][:3]
-        rest = "   ".join(f"{token_name(one.text, one.piece)} {one.probability:.2f}" for one in others)
+        rest = "   ".join(f"{clean(one.text or one.piece)} {one.probability:.2f}" for one in others)
         bar = set_cell_size("█" * round(step.probability * _BAR), _BAR)
-        name = set_cell_size(token_name(step.text, step.piece), width)
+        name = set_cell_size(clean(step.text or step.piece), width)
         lines.append(f"  {name}  {step.probability:.3f} {bar} {rest}".rstrip())
     if len(trace.translations) > 1:
         lines += ["", "translations found, and their scores"]
@@ -48,11 +48,6 @@ def _attention(chosen: Chosen) -> Iterator[str]:
         shades = (_SHADES[min(int(value * len(_SHADES)), len(_SHADES) - 1)] for value in row)
         cells = "".join(f" {shade * 2}" for shade in shades)
         yield f"  {set_cell_size(name, width)} {cells}".rstrip()
-
-
-def token_name(text: str, piece: str) -> str:
-    """Return the text of a token, or its piece if it has no text."""
-    return clean(text or piece)
 
 
 @dataclass(frozen=True)
@@ -91,7 +86,7 @@ def choose_attention(
     weights = attention.weights[layer - 1]
     which = f", {'mean of the heads' if head is None else f'head {head}'}" if heads > 1 else ""
     sides = {"source": trace.source.tokens, "inputs": trace.inputs, "target": trace.target.tokens}
-    names = {side: tuple(token_name(one.text, one.piece) for one in each) for side, each in sides.items()}
+    names = {side: tuple(clean(one.text or one.piece) for one in each) for side, each in sides.items()}
     return Chosen(
         title=f"{_TITLES[attention.kind]}: layer {layer} of {layers}{which}",
         # A row of cross-attention belongs to the token that the decoder predicts next.

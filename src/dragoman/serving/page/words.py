@@ -11,7 +11,7 @@ from math import exp
 from typing import TYPE_CHECKING, Any
 
 from dragoman.text.checks.omissions import lacks_most
-from dragoman.text.spans import Span, words_of
+from dragoman.text.spans import Span, united, words_of
 
 if TYPE_CHECKING:
     from dragoman.text.guidance import Match
@@ -51,12 +51,12 @@ def _words(
         return [_word(span, None) for span in _spans(text)], _spans(sentence), []
     words = words_of(_apart(alignment.target), text)
     source_words = words_of(_apart(alignment.source), sentence)
-    spans = _united(alignment.target, words)
+    spans = united(alignment.target, words)
     confidences = _probabilities(translation.token_logp[:-1], words, len(spans))
     pairs = {(source_words[i], words[j]) for i, j in alignment.links}
     links = sorted((i, j) for i, j in pairs if i is not None and j is not None)
     shown = [_word(span, confidence) for span, confidence in zip(spans, confidences, strict=True)]
-    return shown, _united(alignment.source, source_words), links
+    return shown, united(alignment.source, source_words), links
 
 
 def _word(span: Span, confidence: float | None) -> dict[str, Any]:
@@ -69,16 +69,6 @@ def _apart(spans: Sequence[Span]) -> list[Span]:
     return [
         (span[0], span[0]) if span == other else span for span, other in zip(spans, following, strict=True)
     ]
-
-
-def _united(spans: Sequence[Span], words: Sequence[int | None]) -> list[Span]:
-    """The span of each word, from the spans of its tokens. A token without text adds nothing."""
-    found: dict[int, Span] = {}
-    for (start, end), word in zip(spans, words, strict=True):
-        if word is not None:
-            low, high = found.get(word, (start, end))
-            found[word] = (min(low, start), max(high, end))
-    return [found[word] for word in sorted(found)]
 
 
 def _probabilities(
