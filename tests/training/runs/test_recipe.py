@@ -205,6 +205,12 @@ def test_one_side_alone_is_not_enough(tmp_path):
         find_data(DATA, tmp_path, DATA.train)
 
 
+def test_a_scale_of_adapters_needs_their_rank() -> None:
+    with pytest.raises(ConfigError, match="lora_alpha without adapters"):
+        resolve(overrides=["tuning.lora_alpha=8"])
+    assert resolve(overrides=["tuning.lora_alpha=8", "tuning.lora_rank=4"]).tuning.lora_alpha == 8
+
+
 def test_separate_vocabularies_cannot_share_an_embedding():
     """Even if they have the same size."""
     apart = ["tokenizer.shared=false", "tokenizer.vocab_size=500"]

@@ -314,6 +314,8 @@ class Recipe(Options):
         self.training.recomputing(self.model)
         self._check_rounded()
         self._check_reversed()
+        if self.tuning.lora_alpha is not None and not self.tuning.lora_rank:
+            raise ConfigError("tuning.lora_alpha without adapters", hint="set tuning.lora_rank, too")
         # Two separate vocabularies may be of one size, but their ids mean different words.
         # The files of an imported tokenizer are two, but their ids belong to one vocabulary.
         if self.model.tie == "all" and not self.tokenizer.shared and self.tokenizer.kind != "mapped":
