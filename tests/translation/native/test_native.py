@@ -591,12 +591,49 @@ print(len(list(engine.search([short]))))
 """
 
 
+# The weights of the second model do not fit.
+_LOADING_SHORT_OF_MEMORY = """
+import gc, resource
+from tests.translation.native.models import native, random_model, shape
+from dragoman.base.errors import ModelError
+from dragoman.translation.search.engine import Request
+from dragoman.translation.search.options import Beam
+small, large = random_model(shape()), random_model(shape(source_vocab=2**18, target_vocab=2**18, d_model=128))
+first = native(small, threads=1)
+_, most = resource.getrlimit(resource.RLIMIT_AS)
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 50 * 2**20, most))
+try:
+    native(large, threads=1)
+except ModelError as error:
+    print(error)
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+del large
+gc.collect()
+requests = [Request(source=(5, 6), how=Beam(size=2), max_tokens=5)]
+second = native(small, threads=1)
+print(list(first.search(requests)) == list(second.search(requests)))
+"""
+
+
+def _printed(program: str) -> list[str]:
+    """What a program prints that ends as it should."""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, timeout=60, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    return done.stdout.splitlines()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process")
 def test_an_engine_survives_a_lack_of_memory() -> None:
-    command = [sys.executable, "-c", _SHORT_OF_MEMORY]
-    done = subprocess.run(command, timeout=60, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "translation: out of memory\n1\n"), done.stderr
+    assert _printed(_SHORT_OF_MEMORY) == ["translation: out of memory", "1"]
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process")
+def test_a_model_that_does_not_fit_harms_no_other() -> None:
+    assert _printed(_LOADING_SHORT_OF_MEMORY) == ["weights: out of memory", "True"]
 
 
 def test_other_architectures_are_refused() -> None:

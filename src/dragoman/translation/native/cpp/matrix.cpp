@@ -99,14 +99,14 @@ std::shared_ptr<void> allocate(size_t bytes) {
     bytes = (bytes + 63) / 64 * 64;
     std::lock_guard<std::mutex> lock(mutex);
     if (bytes > left) {
-        size = bytes > BLOCK ? (bytes + LARGE - 1) / LARGE * LARGE : BLOCK;
-        void* memory = allocate_aligned(LARGE, size);
-        if (!memory) throw std::bad_alloc();
+        const size_t more = bytes > BLOCK ? (bytes + LARGE - 1) / LARGE * LARGE : BLOCK;
+        void* memory = allocate_aligned(LARGE, more);
+        if (!memory) throw std::bad_alloc();  // and the old block stays as it is
 #if defined(__linux__)
-        madvise(memory, size, MADV_HUGEPAGE);
+        madvise(memory, more, MADV_HUGEPAGE);
 #endif
         block = std::shared_ptr<char>(static_cast<char*>(memory), free_aligned);
-        left = size;
+        left = size = more;
     }
     std::shared_ptr<void> memory(block, block.get() + (size - left));
     left -= bytes;
