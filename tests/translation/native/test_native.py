@@ -636,6 +636,45 @@ def test_a_model_that_does_not_fit_harms_no_other() -> None:
     assert _printed(_LOADING_SHORT_OF_MEMORY) == ["weights: out of memory", "True"]
 
 
+# First 64 rows of 60 tokens, 6 KB each: 23 MB with any beam. Then a line of 2000 tokens.
+_MEMORY = """
+import resource
+from tests.translation.native.models import native, random_model, shape
+from dragoman.translation.search.engine import Request
+from dragoman.translation.search.options import Beam
+from dragoman.translation.search.rules import MinimumLength
+
+def megabytes():
+    return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize() // 2**20
+
+def translate(source, beam, tokens, count=1):
+    rules = (MinimumLength(tokens),)
+    request = Request(source=source, how=Beam(size=beam), max_tokens=tokens, rules=rules)
+    list(engine.search([request] * count))
+
+engine = native(random_model(shape(decoder_layers=24)), threads=1)
+for beam in (32, 16, 12, 8, 6, 5, 4):
+    translate((5, 6), beam, 60, 64 // beam)
+    if beam == 32:
+        before = megabytes()
+print(megabytes() - before)
+engine = native(random_model(shape(d_ff=8192)), threads=1)
+translate((5, 6), 1, 2)
+before = megabytes()
+translate((5,) * 2000, 1, 2)
+translate((5, 6), 1, 2)
+print(megabytes() - before)
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of a process")
+def test_memory_that_is_no_longer_needed_is_given_back() -> None:
+    beams, line = map(int, _printed(_MEMORY))
+    assert beams < 50
+    assert line < 50
+
+
 def test_other_architectures_are_refused() -> None:
     from dragoman.models.shapes import RecurrentConfig
 

@@ -117,6 +117,9 @@ class Engine::Worker {
         if (running_.empty()) {
             engine_.busy_--;
             help_.want(false);
+            lock.unlock();
+            pool_.clear();
+            for (Transformer& transformer : transformers_) transformer.shrink();
         }
         return true;
     }

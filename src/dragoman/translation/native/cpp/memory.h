@@ -6,7 +6,7 @@
 #include <map>
 #include <memory>
 #include <new>
-#include <vector>
+#include <utility>
 
 #include "system.h"
 
@@ -39,30 +39,32 @@ template <class Number> class Buffer {
         }
         return memory_.get();
     }
+    // Free the memory if it is larger than most sentences need.
+    void shrink() {
+        constexpr int64_t LARGE = int64_t(16) << 20;  // bytes
+        if (capacity_ * int64_t(sizeof(Number)) > LARGE) memory_.reset(), capacity_ = 0;
+    }
 
   private:
     Aligned<Number> memory_;
     int64_t capacity_ = 0;
 };
 
-// Blocks of numbers of a few sizes, each handed out again after it was given back. For one thread.
+// Blocks of numbers, each handed out again after it was given back. A new block takes the place of unused ones of other
+// sizes, so that there is never more memory than was once in use. For one thread.
 class Pool {
   public:
-    float* take(int64_t count) {
-        auto& free = free_[count];
-        if (free.empty()) {
-            blocks_.push_back(zeros<float>(count));
-            return blocks_.back().get();
-        }
-        float* block = free.back();
-        free.pop_back();
-        return block;
+    Aligned<float> take(int64_t count) {
+        auto block = free_.extract(count);
+        if (block) return std::move(block.mapped());
+        free_.clear();
+        return zeros<float>(count);
     }
-    void give(int64_t count, float* block) { free_[count].push_back(block); }
+    void give(int64_t count, Aligned<float> block) { free_.emplace_hint(free_.lower_bound(count), count, std::move(block)); }
+    void clear() { free_.clear(); }
 
   private:
-    std::map<int64_t, std::vector<float*>> free_;
-    std::vector<Aligned<float>> blocks_;
+    std::multimap<int64_t, Aligned<float>> free_;  // by size, the one that was used last first
 };
 
 }  // namespace dragoman

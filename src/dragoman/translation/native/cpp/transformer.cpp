@@ -109,6 +109,13 @@ const float* Transformer::step(const std::vector<Row>& rows) {
     return states;
 }
 
+void Transformer::shrink() {
+    for (auto* buffer : {&x_, &normed_, &projected_, &heads_, &out_, &hidden_, &scales_, &bias_, &weights_, &states_, &logits_scales_})
+        buffer->shrink();
+    input_.shrink(), logits_input_.shrink();
+    blocks_.clear();
+}
+
 void Transformer::prepare_logits(int64_t rows) {
     const Packed& packed = model_.logits.packed();
     const float* states = model_.decoder_norm.gain.empty() ? x_.get(0) : states_.get(0);

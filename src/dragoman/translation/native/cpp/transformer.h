@@ -40,9 +40,9 @@ class Cache {
     Cache(Pool& pool, int64_t slots, int64_t size) : pool_(&pool), count_(slots * size), size_(size) {}
     Cache(const Cache&) = delete;
     ~Cache() {
-        for (float* block : blocks_) pool_->give(count_, block);
+        for (auto& block : blocks_) pool_->give(count_, std::move(block));
     }
-    float* at(int64_t position, int64_t slot) { return blocks_[position] + slot * size_; }
+    float* at(int64_t position, int64_t slot) { return blocks_[position].get() + slot * size_; }
     void grow(int64_t positions) {
         while (int64_t(blocks_.size()) < positions) blocks_.push_back(pool_->take(count_));
     }
@@ -50,7 +50,7 @@ class Cache {
   private:
     Pool* pool_;
     int64_t count_, size_;
-    std::vector<float*> blocks_;
+    std::vector<Aligned<float>> blocks_;
 };
 
 // The engine closes: what is under way ends without a result.
@@ -86,6 +86,9 @@ class Transformer {
     // Write the logits of panels first .. last - 1 for the rows of the last step.
     void prepare_logits(int64_t rows);
     void logits(int64_t rows, int64_t first, int64_t last, float* out, int64_t stride) const;
+
+    // Free large buffers, and the keys and values of sources, of which none may be left.
+    void shrink();
 
     // Share products with these helpers from now on, or with none.
     void use(Team* team) { team_ = team; }
