@@ -21,13 +21,13 @@ int main(int count, char **words) {
     void *library = count > 1 ? (void *)OPEN(words[1]) : NULL;
     if (!library) return fprintf(stderr, "cannot load the library\n"), 2;
     const void *(*find)(const char *, const char **) = (void *)FIND(library, "dragoman_kernels_find");
-    const char *(*chosen)(const char **) = (void *)FIND(library, "dragoman_kernels_chosen");
+    const char *(*instructions)(char *, int64_t) = (void *)FIND(library, "dragoman_instructions");
     void *(*pack)(int, int, const void *, const float *, int64_t, int64_t, const float *, float) =
         (void *)FIND(library, "dragoman_kernels_pack");
     int64_t (*product)(const void *, const void *, const float *, int64_t, int64_t, int64_t, int64_t, float *, int64_t) =
         (void *)FIND(library, "dragoman_kernels_product");
     void (*release)(void *) = (void *)FIND(library, "dragoman_kernels_free");
-    if (!find || !chosen || !pack || !product || !release || !FIND(library, "dragoman_open"))
+    if (!find || !instructions || !pack || !product || !release || !FIND(library, "dragoman_open"))
         return fprintf(stderr, "functions are missing\n"), 3;
 
     float x[ROWS * INPUTS], w[OUTPUTS * INPUTS], out[ROWS * WIDE];
@@ -49,6 +49,6 @@ int main(int count, char **words) {
             }
         release(packed);
     }
-    printf("%s\n", chosen(&message));
+    printf("%s\n", instructions(NULL, 0));
     return 0;
 }

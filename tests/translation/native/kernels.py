@@ -27,7 +27,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "find": (c_void_p, [c_char_p, c_void_p]),
-    "chosen": (c_char_p, [c_void_p]),
     "pack": (c_void_p, [c_int, c_int, c_void_p, c_void_p, c_int64, c_int64, c_void_p, c_float]),
     "free": (None, [c_void_p]),
     "read_rounded": (None, [c_int, c_int, c_void_p, c_void_p, c_int64, c_int64, c_int64, c_void_p]),

@@ -559,9 +559,9 @@ def chosen(name: str) -> tuple[str | None, str]:
     """What DRAGOMAN_INSTRUCTIONS chooses in a new process, and the message."""
     program = (
         "import ctypes\nfrom dragoman.translation.native import build\nlibrary = build.library()\n"
-        "function = library.dragoman_kernels_chosen\nfunction.restype = ctypes.c_char_p\n"
-        "message = ctypes.c_char_p()\nname = function(ctypes.byref(message))\n"
-        "print((name or b'').decode())\nprint((message.value or b'').decode())\n"
+        "function = library.dragoman_instructions\nfunction.restype = ctypes.c_char_p\n"
+        "message = ctypes.create_string_buffer(400)\nname = function(message, ctypes.c_int64(400))\n"
+        "print((name or b'').decode())\nprint(message.value.decode())\n"
     )
     environment = {**os.environ, "DRAGOMAN_INSTRUCTIONS": name}
     command = [sys.executable, "-c", program]

@@ -5,6 +5,7 @@
 
 #include "batch.h"
 #include "checks.h"
+#include "guarded.h"
 #include "system.h"
 
 using namespace dragoman;
@@ -34,12 +35,6 @@ struct Handle {
     SharedEngine engine;
     std::shared_ptr<Session> session;
 };
-
-void copy_message(const char* message, char* out, int64_t size) {
-    if (size <= 0) return;
-    std::strncpy(out, message, size_t(size) - 1);
-    out[size - 1] = 0;
-}
 
 NamedWeights by_name(const NamedWeight* weights, int64_t count) {
     NamedWeights named;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
-#include <string>
+#include <string_view>
 
 namespace dragoman {
 
@@ -23,7 +23,7 @@ template <class Work> auto guarded(Work work, decltype(work()) failure) -> declt
 #endif
 }
 
-inline void copy_message(const std::string& message, char* out, int32_t size) {
+inline void copy_message(std::string_view message, char* out, int64_t size) {
     if (size <= 0) return;
     const size_t count = std::min(message.size(), size_t(size) - 1);
     std::memcpy(out, message.data(), count);

@@ -17,6 +17,8 @@ constexpr int64_t PANEL = 16;  // outputs in a panel of packed weights
 
 inline int64_t round_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
 
+inline int64_t size_of(Type type) { return type == Type::float32 ? 4 : type == Type::bfloat16 ? 2 : 1; }
+
 // The weights of a linear layer, packed for products: panels of 16 outputs. A panel is [depth / R][16][R], with R
 // consecutive inputs side by side: R is 1 for float32, 2 for bfloat16 and 4 for int8, as the instructions take them.
 struct Packed {

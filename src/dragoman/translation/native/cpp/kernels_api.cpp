@@ -11,8 +11,6 @@ using namespace dragoman;
 
 namespace {
 
-int64_t size_of(Type type) { return type == Type::float32 ? 4 : type == Type::bfloat16 ? 2 : 1; }
-
 #if defined(__x86_64__) && defined(__linux__) && !defined(__clang__)
 __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
@@ -25,12 +23,6 @@ uint64_t read_all(const uint64_t* data, int64_t count, uint64_t bits) {
 
 // Null, with a message, if the name is unknown or the processor lacks the instructions. A null name: the best.
 EXPORT const Kernels* dragoman_kernels_find(const char* name, const char** message) { return find_kernels(name, message); }
-
-// The instruction set that DRAGOMAN_INSTRUCTIONS chooses.
-EXPORT const char* dragoman_kernels_chosen(const char** message) {
-    const Kernels* kernels = choose_kernels(message);
-    return kernels ? kernels->name : nullptr;
-}
 
 // Weights [rows, columns] in a file's type; scale, and multiplier of inputs or 0, for int8 only; bias (float32) may be
 // null. Free with _free.

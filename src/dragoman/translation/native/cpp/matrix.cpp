@@ -114,8 +114,6 @@ std::shared_ptr<void> allocate(size_t bytes) {
     return memory;
 }
 
-int64_t size_of(Type type) { return type == Type::float32 ? 4 : type == Type::bfloat16 ? 2 : 1; }
-
 int64_t depth_of(Type type, int64_t inputs) {
     return type == Type::float32 ? inputs : round_up(inputs, type == Type::bfloat16 ? 32 : 64);
 }

@@ -21,10 +21,8 @@ namespace {
 // Give back the pages of a mapped file. The system reads them again if they are needed again.
 void give_back(const Weights& weights) {
 #if defined(__linux__)
-    const int64_t bytes = weights.rows * weights.columns * (weights.stored == Stored::float64   ? 8
-                                                            : weights.stored == Stored::float32 ? 4
-                                                            : weights.stored == Stored::int8    ? 1
-                                                                                                : 2);
+    constexpr int64_t SIZES[] = {4, 8, 2, 2, 1};  // of a number, in the order of Stored
+    const int64_t bytes = weights.rows * weights.columns * SIZES[int(weights.stored)];
     const uintptr_t page = uintptr_t(sysconf(_SC_PAGESIZE)), start = uintptr_t(weights.data);
     const uintptr_t first = (start + page - 1) / page * page, last = (start + uintptr_t(bytes)) / page * page;
     if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);

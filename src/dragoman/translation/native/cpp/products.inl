@@ -9,8 +9,6 @@
 constexpr int VECTORS = PANEL / WIDTH;  // in a step of a panel
 constexpr int64_t STEP = 64;            // bytes
 
-inline int64_t size_of(Type type) { return type == Type::float32 ? 4 : type == Type::bfloat16 ? 2 : 1; }
-
 struct DotFloat32 {
     static constexpr int REGISTERS = SUMS;
     typedef Float Sum;

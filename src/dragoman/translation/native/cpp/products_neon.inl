@@ -220,7 +220,7 @@ template <class Dot>
 void multiply(const Packed& w, const Input& input, int64_t rows, int64_t first, int64_t last, float* out,
               int64_t stride) {
     const int64_t units = rows / Dot::ROWS, blocks = (units + Dot::UNITS - 1) / Dot::UNITS;
-    const int64_t size = w.type == Type::float32 ? 4 : w.type == Type::bfloat16 ? 2 : 1;
+    const int64_t size = size_of(w.type);
     const Task task{w, input, units, out, stride, first * PANEL, w.depth * size / 4, input.stride * size};
     if (units > 0) multiply_by<Dot, Dot::UNITS>((units + blocks - 1) / blocks, task, first, last);
 }

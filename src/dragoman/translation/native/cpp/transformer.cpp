@@ -188,7 +188,7 @@ const float* Transformer::product(const Linear& linear, const float* x, int64_t 
 // A product, by the helpers too if there are any and the weights are large.
 void Transformer::multiply(const Packed& packed, const Input& input, int64_t rows, int64_t first, int64_t last,
                            float* out, int64_t stride) const {
-    const int64_t panels = last - first, bytes = packed.type == Type::float32 ? 4 : packed.type == Type::bfloat16 ? 2 : 1;
+    const int64_t panels = last - first, bytes = size_of(packed.type);
     if (!team_ || panels < 2 * PIECES || panels * PANEL * packed.depth * bytes < SHARED)
         return kernels_.product(packed, input, rows, first, last, out, stride);
     const int64_t piece = round_up((panels + PIECES - 1) / PIECES, 2);  // products take panels in pairs
