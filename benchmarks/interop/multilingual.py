@@ -65,7 +65,7 @@ def write_model(options: Any) -> None:
     from dragoman.models.folder.bundle import write_folder
     from dragoman.models.shapes import TransformerConfig
     from dragoman.translation.folder.config import FolderConfig
-    from dragoman.translation.folder.quantised import is_quantised, scale_name
+    from dragoman.translation.folder.quantised import SCALE, is_quantised
 
     shape = TransformerConfig(
         source_vocab=options.vocab, target_vocab=options.vocab, d_model=options.width, d_ff=options.hidden,
@@ -77,7 +77,7 @@ def write_model(options: Any) -> None:
     for name, size in shapes_of(shape, 2 * options.layers, "").items():
         if is_quantised(name):
             weights[name] = torch.randint(-127, 128, size, dtype=torch.int8)
-            weights[scale_name(name)] = torch.full(size[:1], options.width**-0.5 / 73)
+            weights[name + SCALE] = torch.full(size[:1], options.width**-0.5 / 73)
         else:
             weights[name] = torch.full(size, float("norm" in name and name.endswith("weight")))
     folder = options.folder / "dragoman"

@@ -22,7 +22,7 @@ from dragoman.models.folder.weights import dequantise, put_weights, quantise, re
 from dragoman.models.lora import lora_weights
 from dragoman.models.search.engine import PyTorchEngine
 from dragoman.models.seq2seq import AnySeq2Seq
-from dragoman.translation.folder.quantised import multiplier_name
+from dragoman.translation.folder.quantised import INPUT_MULTIPLIER
 from dragoman.translation.native import build
 from dragoman.translation.native.native import NativeEngine
 from dragoman.translation.native.weights import map_weights
@@ -84,7 +84,7 @@ def calibrated(model: AnySeq2Seq, share: float) -> dict[str, Tensor]:
 
 
 def stored(model: AnySeq2Seq, multipliers: dict[str, Tensor]) -> dict[str, Tensor]:
-    added = {multiplier_name(name): value for name, value in multipliers.items()}
+    added = {name + INPUT_MULTIPLIER: value for name, value in multipliers.items()}
     return quantise(weights_of(model)) | added
 
 
@@ -200,7 +200,7 @@ def test_layers_with_an_adapter_have_no_multiplier(model: AnySeq2Seq, tmp_path: 
     merged = merged_matrices(floats, lora_weights(other), SCALE)
     assert merged
     for name, matrix in merged.items():
-        del weights[multiplier_name(name)], weights[name + ".scale"]
+        del weights[name + INPUT_MULTIPLIER], weights[name + ".scale"]
         weights[name] = matrix
     mixed = opened(model, weights, tmp_path)
     assert answers_of(ours, requests()) == answers_of(mixed, requests())

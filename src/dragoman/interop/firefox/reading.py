@@ -20,7 +20,7 @@ from dragoman.models.folder.bundle import Bundle, write_folder
 from dragoman.models.folder.weights import weights_of
 from dragoman.translation.folder import shortlist
 from dragoman.translation.folder.config import SHORTLIST, write_digests
-from dragoman.translation.folder.quantised import GREATEST, is_quantised, multiplier_name, scale_name
+from dragoman.translation.folder.quantised import GREATEST, INPUT_MULTIPLIER, SCALE, is_quantised
 
 _EMBEDDINGS = (("encoder_Wemb", "Wemb"), ("decoder_Wemb", "Wemb"))
 OUTPUTS = ("Wemb", "decoder_Wemb")  # matrices that are the output layer, too
@@ -81,10 +81,10 @@ def _integers(
             raise ModelError(f"{options.where}: {row.theirs[0]} has a number below -127", hint="damaged?")
         added = len(own[row.ours]) - len(whole)  # the id of the start: zeros
         stored[row.ours] = torch.cat([whole, torch.zeros(added, whole.shape[1])]).to(torch.int8)
-        stored[scale_name(row.ours)] = torch.cat([scale.amax(1), scale.amax(1)[-1:].expand(added)])
+        stored[row.ours + SCALE] = torch.cat([scale.amax(1), scale.amax(1)[-1:].expand(added)])
         if row.ours != "source_embedding.weight" and all(name in inputs for name in row.theirs):
             blocks = torch.stack([inputs[name].amax() for name in row.theirs])
-            stored[multiplier_name(row.ours)] = blocks[:1] if bool((blocks == blocks[0]).all()) else blocks
+            stored[row.ours + INPUT_MULTIPLIER] = blocks[:1] if bool((blocks == blocks[0]).all()) else blocks
     return stored
 
 

@@ -32,7 +32,7 @@ from dragoman.models.folder.bundle import Bundle
 from dragoman.models.folder.int8 import round_to_int8
 from dragoman.models.shapes import SSRUConfig
 from dragoman.translation.folder.config import SHORTLIST, WEIGHTS, read_config
-from dragoman.translation.folder.quantised import multiplier_name, scale_name
+from dragoman.translation.folder.quantised import INPUT_MULTIPLIER, SCALE
 from dragoman.translation.folder.shortlist import read_shortlist
 
 _STEP = 64  # the inputs of a product: the numbers in a register of AVX-512
@@ -154,8 +154,8 @@ def _kept(
         count = len(row.theirs)
         if (numbers := stored.get(row.ours)) is None or numbers.dtype != torch.int8:
             continue
-        inputs = stored.get(multiplier_name(row.ours), torch.empty(0))
-        parts = zip(row.theirs, numbers.chunk(count), stored[scale_name(row.ours)].chunk(count), strict=True)
+        inputs = stored.get(row.ours + INPUT_MULTIPLIER, torch.empty(0))
+        parts = zip(row.theirs, numbers.chunk(count), stored[row.ours + SCALE].chunk(count), strict=True)
         for block, (name, part, scale) in enumerate(parts):
             if bool((scale == scale[0]).all()) and scale[0] > 0:
                 whole = part.T if row.layout == "transposed" else part[: len(tensors[name])]

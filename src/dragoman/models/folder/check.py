@@ -41,7 +41,7 @@ from dragoman.translation.folder.config import (
 from dragoman.translation.folder.digest import check_digest
 from dragoman.translation.folder.fit import misfits
 from dragoman.translation.folder.header import Outline, read_header
-from dragoman.translation.folder.quantised import dequantised, holds_int8, is_multiplier, scale_faults
+from dragoman.translation.folder.quantised import INPUT_MULTIPLIER, dequantised, holds_int8, scale_faults
 from dragoman.translation.folder.risk import read_risk
 from dragoman.translation.folder.shortlist import read_shortlist
 from dragoman.translation.folder.vocabulary import tokenizer_of_folder
@@ -194,7 +194,7 @@ def _finite(header: Mapping[str, Outline] | None, path: Path) -> Check:
             for key in [key for key, outline in header.items() if outline.floating]:
                 weight = file.get_tensor(key)
                 bad += not_finite({key: weight})
-                if is_multiplier(key) and bool((weight <= 0).any()):
+                if key.endswith(INPUT_MULTIPLIER) and bool((weight <= 0).any()):
                     low.append(key)
     except (OSError, SafetensorError) as error:
         return Check(name=name, status="fault", text=f"cannot be read ({error})")

@@ -17,7 +17,7 @@ from dragoman.models.folder.weights import dequantise
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.folder.config import WEIGHTS, FolderConfig, read_config, read_json
 from dragoman.translation.folder.header import Outline, read_header
-from dragoman.translation.folder.quantised import dequantised, is_multiplier, scale_name
+from dragoman.translation.folder.quantised import INPUT_MULTIPLIER, SCALE, dequantised
 
 _BLOCK = 1_000_000  # numbers that are compared at once, in float64
 
@@ -115,7 +115,7 @@ def _matrices(path: Path) -> dict[str, Outline]:
     """Return the weights in a file in their own type, and multipliers, without scales of int8 matrices."""
     header = read_header(path)
     weights = dequantised(header, path)
-    return {name: one for name, one in header.items() if name in weights or is_multiplier(name)}
+    return {name: one for name, one in header.items() if name in weights or name.endswith(INPUT_MULTIPLIER)}
 
 
 def _numbers(file: Any, name: str, path: Path) -> Tensor:
@@ -123,7 +123,7 @@ def _numbers(file: Any, name: str, path: Path) -> Tensor:
     weight: Tensor = file.get_tensor(name)
     if weight.dtype != torch.int8:
         return weight
-    scale = scale_name(name)
+    scale = name + SCALE
     return dequantise({name: weight, scale: file.get_tensor(scale)}, path)[name]
 
 

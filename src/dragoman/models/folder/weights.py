@@ -21,7 +21,7 @@ from dragoman.base.files import replacing
 from dragoman.base.tables import listing
 from dragoman.translation.folder.fit import check_fit
 from dragoman.translation.folder.header import Outline
-from dragoman.translation.folder.quantised import GREATEST, dequantised, holds_int8, is_quantised, scale_name
+from dragoman.translation.folder.quantised import GREATEST, SCALE, dequantised, holds_int8, is_quantised
 
 _VERIFY = "dragoman model verify says which model has such weights"
 _DIGEST = "digest"  # in the header of a file: of its numbers
@@ -132,7 +132,7 @@ def quantise(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         scale = weight.abs().amax(1) / GREATEST
         numbers = (weight / scale[:, None]).nan_to_num(0.0, 0.0, 0.0)  # 0 / 0 in a row of zeros
         stored[name] = numbers.round().clamp(-GREATEST, GREATEST).to(torch.int8)
-        stored[scale_name(name)] = scale
+        stored[name + SCALE] = scale
     return stored
 
 
@@ -150,10 +150,10 @@ def _dequantised(name: str, stored: Mapping[str, Tensor], where: Path | str) -> 
     weight = stored[name]
     if weight.dtype != torch.int8:
         return weight
-    scale = stored[scale_name(name)]
+    scale = stored[name + SCALE]
     if not bool(scale.isfinite().all()):
         raise ModelError(
-            f"{where}: {scale_name(name)} is NaN or infinite in a row",
+            f"{where}: {name}{SCALE} is NaN or infinite in a row",
             hint="restore the file, or quantise the model again",
         )
     return weight * scale[:, None]

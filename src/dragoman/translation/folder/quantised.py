@@ -24,27 +24,12 @@ from dragoman.translation.folder.header import Outline
 Quantised = Literal["int8"]
 ARCHITECTURES = ("transformer", "ssru")  # known to translate well with int8 products
 GREATEST = 127  # symmetric: -128 is never written
-_SCALE, _MULTIPLIER = _BESIDE = (".scale", ".input_multiplier")  # end the names of what a matrix has
+SCALE, INPUT_MULTIPLIER = _BESIDE = (".scale", ".input_multiplier")  # end the names of what a matrix has
 # The layers and embeddings whose matrix is stored as int8. Tables of positions and norms are not.
 _QUANTISED = {
     *("source_embedding", "target_embedding", "logits"),
     *("project", "output", "inner", "outer", "candidate", "forget"),
 }
-
-
-def scale_name(name: str) -> str:
-    """The name under which the scales of a matrix are stored."""
-    return name + _SCALE
-
-
-def multiplier_name(name: str) -> str:
-    """The name under which the multiplier of the inputs of a matrix is stored."""
-    return name + _MULTIPLIER
-
-
-def is_multiplier(name: str) -> bool:
-    """Whether this is the name of a multiplier of inputs."""
-    return name.endswith(_MULTIPLIER)
 
 
 def is_quantised(name: str) -> bool:
@@ -95,17 +80,17 @@ def scale_faults(header: Mapping[str, Outline]) -> list[str]:
     """Return the faults of int8 matrices, their scales and multipliers, one text each."""
     faults = []
     for name, outline in header.items():
-        matrix = header.get(name.removesuffix(_SCALE).removesuffix(_MULTIPLIER))
+        matrix = header.get(name.removesuffix(SCALE).removesuffix(INPUT_MULTIPLIER))
         if name.endswith(_BESIDE) and (matrix is None or matrix.dtype != "int8"):
-            what = "multiplier" if is_multiplier(name) else "scale"
+            what = "multiplier" if name.endswith(INPUT_MULTIPLIER) else "scale"
             faults.append(f"{name} is a {what} without an int8 matrix")
-        elif is_multiplier(name) and matrix is not None and len(matrix.shape) == 2:
+        elif name.endswith(INPUT_MULTIPLIER) and matrix is not None and len(matrix.shape) == 2:
             blocks, rows = outline.shape[0] if len(outline.shape) == 1 else 0, matrix.shape[0]
             if outline.dtype != "float32" or not blocks or rows % blocks:
                 needed = f"float32 of a length that divides {rows}"
                 faults.append(f"{name} is {outline.dtype} of shape {outline.shape}, not {needed}")
         elif outline.dtype == "int8":
-            faults += _faults_of(name, outline, header.get(scale_name(name)))
+            faults += _faults_of(name, outline, header.get(name + SCALE))
     return faults
 
 
@@ -113,8 +98,8 @@ def _faults_of(name: str, matrix: Outline, scale: Outline | None) -> list[str]:
     if len(matrix.shape) != 2:
         return [f"{name} is int8 of shape {matrix.shape}, not a matrix"]
     if scale is None:
-        return [f"{name} is int8 without {scale_name(name)}"]
+        return [f"{name} is int8 without {name}{SCALE}"]
     if scale.shape != matrix.shape[:1] or scale.dtype != "float32":
         needed = f"float32 of shape {matrix.shape[:1]}"
-        return [f"{scale_name(name)} is {scale.dtype} of shape {scale.shape}, not {needed}"]
+        return [f"{name}{SCALE} is {scale.dtype} of shape {scale.shape}, not {needed}"]
     return []

@@ -29,7 +29,7 @@ from dragoman.translation.folder.config import (
     read_json,
 )
 from dragoman.translation.folder.header import Outline, read_header
-from dragoman.translation.folder.quantised import dequantised, is_multiplier
+from dragoman.translation.folder.quantised import INPUT_MULTIPLIER, dequantised
 
 _LONGEST_CARD = 1_000_000  # characters of a model card that are read
 _NOT_SHAPE = ("source_vocab", "target_vocab", "pad_id", "start_id", "end_id")
@@ -77,7 +77,7 @@ class Summary:
     @property
     def multipliers(self) -> int:
         """The number of int8 matrices with a multiplier of their inputs."""
-        return sum(map(is_multiplier, self.stored))
+        return sum(name.endswith(INPUT_MULTIPLIER) for name in self.stored)
 
     @property
     def parts(self) -> list[ModelPart]:

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.models.shapes import Activation, SSRUConfig, Tie, TransformerConfig
-from dragoman.translation.folder.quantised import dequantised, multiplier_name, scale_name
+from dragoman.translation.folder.quantised import INPUT_MULTIPLIER, SCALE, dequantised
 from dragoman.translation.native.build import library
 from dragoman.translation.native.weights import Placed, PlacedWeights
 from dragoman.translation.search.options import Average, Normalization, Stop
@@ -204,7 +204,7 @@ def _weight(name: str, weights: Mapping[str, Placed], where: str) -> _Weight:
             hint="restore the file or train again",
         )
     rows, columns = (*outline.shape, 1)[:2]
-    scale, multiplier = weights.get(scale_name(name)), weights.get(multiplier_name(name))
+    scale, multiplier = weights.get(name + SCALE), weights.get(name + INPUT_MULTIPLIER)
     return _Weight(
         name.encode(), address, scale and scale.address, multiplier and multiplier.address, rows, columns,
         _STORED.index(outline.dtype), multiplier.outline.count if multiplier else 0,

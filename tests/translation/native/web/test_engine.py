@@ -25,7 +25,7 @@ from dragoman.models.folder.bundle import save
 from dragoman.models.folder.quantisation import quantise_folder
 from dragoman.text.corpora.corpus import open_pairs
 from dragoman.text.tokenizers.tokenizer import Tokenizer
-from dragoman.translation.folder.quantised import multiplier_name
+from dragoman.translation.folder.quantised import INPUT_MULTIPLIER
 from dragoman.translation.folder.shortlist import make_shortlist
 from dragoman.translation.native.native import NativeEngine
 from dragoman.translation.native.web.wasm import MODULE, engine_wasm
@@ -73,7 +73,7 @@ def fixed_folder(int8_folder: Path) -> Path:
     shutil.copytree(int8_folder, output := int8_folder.with_name("fixed"))
     weights = load_file(output / "model.safetensors")
     names = [name for name, weight in weights.items() if weight.dtype == torch.int8]
-    weights |= {multiplier_name(name): torch.tensor([40.0 + len(name)]) for name in names}
+    weights |= {name + INPUT_MULTIPLIER: torch.tensor([40.0 + len(name)]) for name in names}
     save_file(weights, output / "model.safetensors")
     without_digest(output)
     return output
@@ -276,7 +276,7 @@ def test_wrong_multipliers_are_an_error(
 ) -> None:
     shutil.copytree(fixed_folder, copy := tmp_path / "model")
     weights = load_file(copy / "model.safetensors")
-    weights[multiplier_name("encoder.0.attention.output.weight")] = multiplier
+    weights["encoder.0.attention.output.weight" + INPUT_MULTIPLIER] = multiplier
     save_file(weights, copy / "model.safetensors")
 
     (refused,) = drive(wasm, copy, [])
