@@ -21,7 +21,7 @@ from dragoman.models.search.engine import PyTorchEngine
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.translation.native.native import NativeEngine
-from dragoman.translation.native.tensors import place_weights
+from dragoman.translation.native.weights import place_weights
 from dragoman.translation.search.engine import Engine, Hypothesis, Request
 from dragoman.translation.search.options import Beam, Sample
 from dragoman.translation.search.rules import MinimumLength, NoRepeatedNgram, Prefix, Rule

@@ -29,7 +29,7 @@ from dragoman.text.tokenizers.marks import mark
 from dragoman.text.toy.corpus import pairs
 from dragoman.translation.native import build
 from dragoman.translation.native.native import NativeEngine
-from dragoman.translation.native.tensors import place_weights
+from dragoman.translation.native.weights import place_weights
 from dragoman.translation.search.engine import Engine, Request
 from dragoman.translation.search.options import Beam
 from dragoman.translation.search.rules import Prefix

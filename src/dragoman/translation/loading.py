@@ -112,7 +112,7 @@ def ready(
     native = against_native(engine, bundle.config.model, device=_name(device), dtype=dtype) is None
     if native:
         from dragoman.translation.native.native import NativeEngine
-        from dragoman.translation.native.tensors import place_weights
+        from dragoman.translation.native.weights import place_weights
 
         dtype = "float32" if dtype in (None, "auto") else dtype
         found: Engine = NativeEngine(bundle.model.config, place_weights(bundle.model), dtype=dtype)

@@ -13,7 +13,7 @@ from dragoman.models.search.engine import PyTorchEngine
 from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.models.shapes import Architecture, SSRUConfig, TransformerConfig
 from dragoman.translation.native.native import NativeEngine
-from dragoman.translation.native.tensors import place_weights
+from dragoman.translation.native.weights import place_weights
 from dragoman.translation.search.engine import Engine, Hypothesis, Request
 
 VOCAB = 61

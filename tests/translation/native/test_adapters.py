@@ -20,8 +20,7 @@ from dragoman.models.folder.weights import quantise, read_weights, weights_of, w
 from dragoman.models.lora import add_lora, lora_weights
 from dragoman.translation.native import build
 from dragoman.translation.native.native import NativeEngine
-from dragoman.translation.native.tensors import place_weights
-from dragoman.translation.native.weights import map_weights
+from dragoman.translation.native.weights import map_weights, place_weights
 from dragoman.translation.search.engine import Hypothesis
 from dragoman.translation.search.options import Beam
 

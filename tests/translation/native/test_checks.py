@@ -16,8 +16,7 @@ from dragoman.translation.native import build, library
 from dragoman.translation.native.message import Pair, message_of
 from dragoman.translation.native.native import NativeEngine
 from dragoman.translation.native.session import Session
-from dragoman.translation.native.tensors import place_weights
-from dragoman.translation.native.weights import PlacedWeights
+from dragoman.translation.native.weights import PlacedWeights, place_weights
 from dragoman.translation.search.engine import Request
 from dragoman.translation.search.options import Beam, Sample
 from dragoman.translation.search.rules import MinimumLength, NoRepeatedNgram, Once, Phrases, Rule
@@ -194,7 +193,7 @@ def answer(engine: NativeEngine, head: dict[str, int], lists: dict[str, list[int
             raise
         return False
     finally:
-        session.end()
+        session.close()
 
 
 def parts(engine: NativeEngine, request: Any) -> tuple[dict[str, int], dict[str, list[int]], Any]:

@@ -31,7 +31,7 @@ from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import EVERYWHERE
 from dragoman.translation.native import build
 from dragoman.translation.native.native import NativeEngine, unsupported
-from dragoman.translation.native.tensors import place_weights
+from dragoman.translation.native.weights import place_weights
 from dragoman.translation.search.engine import NOTHING, Hypothesis, Request
 from dragoman.translation.search.options import AttentionOf, Beam, Sample
 from dragoman.translation.search.phrases import missing
@@ -514,7 +514,7 @@ def test_requests_have_any_number(model: Any) -> None:
 def test_a_vocabulary_without_the_end_is_refused() -> None:
     model = random_model(shape(tie="decoder"))
     config = replace(model.config, source_vocab=2)
-    with pytest.raises(ModelError, match="the end of a sentence has id 2"):
+    with pytest.raises(ModelError, match="weights: the end is not in the source vocabulary"):
         NativeEngine(config, place_weights(model))
 
 

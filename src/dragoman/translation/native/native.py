@@ -11,7 +11,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -56,12 +56,6 @@ class NativeEngine:
             raise ConfigError(f"dtype = {dtype!r} cannot be used", hint=f"use {', '.join(TYPES)} or auto")
         if threads is not None and threads < 1:
             raise ConfigError(f"threads = {threads} cannot be used", hint="use at least 1")
-        if not config.end_id < min(config.source_vocab, config.target_vocab):
-            raise ModelError(
-                f"{where}: the end of a sentence has id {config.end_id}, in vocabularies of "
-                f"{config.source_vocab} and {config.target_vocab}",
-                hint="config.json is damaged: restore it or train again",
-            )
         if not isinstance(config, TransformerConfig | SSRUConfig):  # unsupported() has refused it
             raise TypeError(type(config).__name__)
         self.config, self.dtype, self.threads = config, dtype, threads or usable_cores()
@@ -151,7 +145,9 @@ class NativeEngine:
     ) -> Iterator[tuple[int, list[Hypothesis]]]:
         # Unanswered requests by key, an int32: their number, and the length of the source with its end.
         sources: dict[int, tuple[int, int]] = {}
-        with self._session(batch_tokens) as session:
+        with self._lock:
+            session = Session(self._handle(), batch_tokens)
+        with closing(session):
             more = True
             while more or sources:
                 look_up()
@@ -169,15 +165,6 @@ class NativeEngine:
                 session.submit()
                 wait = bool(sources) and (not more or len(sources) >= lookahead)
                 yield from session.collect(_PATIENCE if wait else 0, sources)
-
-    @contextmanager
-    def _session(self, batch_tokens: int) -> Iterator[Session]:
-        with self._lock:
-            session = Session(self._handle(), batch_tokens)
-        try:
-            yield session
-        finally:
-            session.end()
 
     def _start(self, new: Callable[[], int]) -> None:
         """Open the engine that `new` returns, and in a child of this process once more."""

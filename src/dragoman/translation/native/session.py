@@ -39,7 +39,9 @@ class Session:
         self._check_process()
         numbers, fractions = self._numbers.buffer_info()[0], self._fractions.buffer_info()[0]
         if failed := self._library.dragoman_submit(self._handle, self._count, numbers, fractions):
-            raise _refused() if failed == _REFUSED else _out_of_memory()
+            if failed != _REFUSED:
+                raise _out_of_memory()
+            raise DragomanError("translation: a request that does not fit the model", hint="please report it")
         self._clear()
 
     def collect(
@@ -86,7 +88,7 @@ class Session:
                 s += 2
             yield number, hypotheses
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Drop unanswered requests."""
         if self._process == os.getpid():  # a child of a fork has no threads that could answer
             self._library.dragoman_end(self._handle)
@@ -100,10 +102,6 @@ class Session:
 
     def _clear(self) -> None:
         self._numbers, self._fractions, self._count = array("i"), array("d"), 0
-
-
-def _refused() -> DragomanError:
-    return DragomanError("translation: a request that does not fit the model", hint="please report it")
 
 
 def _out_of_memory() -> DragomanError:

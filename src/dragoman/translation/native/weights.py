@@ -1,4 +1,4 @@
-"""The weights of a model folder, mapped to memory: read when they are packed, without a copy."""
+"""Weights where the engine reads them, without a copy: of a model folder, mapped to memory, or of a model."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import ctypes
 import mmap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dragoman.base.errors import ModelError
 from dragoman.translation.folder.header import Outline, read_header
+
+if TYPE_CHECKING:
+    from dragoman.models.folder.weights import HasWeights
 
 
 class Placed(NamedTuple):
@@ -44,3 +47,12 @@ def map_weights(path: Path) -> PlacedWeights:
         name: Placed(outline=outline, address=start + outline.place) for name, outline in header.items()
     }
     return PlacedWeights(weights=weights, memory=memory, mapped=True)
+
+
+def place_weights(model: HasWeights) -> PlacedWeights:
+    """Return the weights of a model. They share its memory if it is on the CPU."""
+    from dragoman.models.folder.weights import outlines, weights_of
+
+    weights = {name: weight.cpu().contiguous() for name, weight in weights_of(model).items()}
+    placed = {name: Placed(one, weights[name].data_ptr()) for name, one in outlines(weights).items()}
+    return PlacedWeights(weights=placed, memory=weights)
