@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from dragoman.base.compiler import Sources, cached, compile_library
+from dragoman.base.compiler import Sources, compile_library, compiled
 from dragoman.base.tables import aligned
 from dragoman.translation.native import build, library, native, session
 from dragoman.translation.search.engine import Hypothesis, Request
@@ -231,9 +231,7 @@ def emulated_engine(emulated: Emulated) -> Iterator[None]:
 
 def compile_engine(folder: Path, *, flags: Sequence[str] = ()) -> list[str]:
     """Compile the engine for aarch64, once. Returns the command for `Emulated`, without the emulator."""
-    engine = cached([COMPILER], build.program(flags))
-    if not engine.exists():
-        compile_library([COMPILER], build.program(flags), engine)
+    engine = compiled([COMPILER], build.program(flags))
     caller = folder / "emulated"
     command = [COMPILER, "-std=c++17", "-O1", *flags, str(_HERE / "emulated.cpp"), "-ldl", "-o", str(caller)]
     subprocess.run(command, check=True)

@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.base.compiler import CompilerError, Sources, cached, compile_library, find_compiler, zig
+from dragoman.base.compiler import (
+    CompilerError,
+    Sources,
+    cached,
+    compile_library,
+    compiled,
+    find_compiler,
+    loaded,
+    zig,
+)
 
 
 @pytest.fixture
@@ -63,6 +72,38 @@ def test_the_place_depends_on_all_that_the_result_depends_on(
 
     assert len(set(places)) == 6
     assert cached(compiler, program) == places[4]
+
+
+def test_it_is_compiled_once(compiler: list[str], program: Sources, caplog: pytest.LogCaptureFixture) -> None:
+    library = compiled(compiler, program, "the sums")
+    written = library.stat().st_mtime_ns
+
+    assert compiled(compiler, program, "the sums") == library == cached(compiler, program)
+    assert library.stat().st_mtime_ns == written
+    assert loaded(compiler, program).quarter(40) == 13
+    assert caplog.messages == ["compiling the sums (once)"]
+
+
+@pytest.mark.parametrize("content", [b"", b"no library"], ids=["empty", "damaged"])
+def test_a_damaged_library_is_compiled_again(compiler: list[str], program: Sources, content: bytes) -> None:
+    library = cached(compiler, program)
+    library.parent.mkdir(parents=True)
+    library.write_bytes(content)
+
+    assert loaded(compiler, program).quarter(40) == 13
+    assert list(library.parent.iterdir()) == [library]
+
+
+def test_a_library_that_never_loads_is_not_compiled_at_each_start(
+    compiler: list[str], program: Sources, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "half.c").write_text("int missing(int);\nint half(int x) { return missing(x); }\n")
+
+    for _ in range(3):
+        with pytest.raises(OSError, match="missing"):
+            loaded(compiler, program, "the sums")
+
+    assert caplog.messages == ["compiling the sums (once)"] * 2
 
 
 def test_processes_that_compile_at_once_do_not_meet(

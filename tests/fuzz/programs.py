@@ -31,10 +31,7 @@ _LIMITS = (
 def library(command: Sequence[str], *flags: str) -> Path:
     """Return the engine's library with the sanitizers. Compiled once into the cache, perhaps for minutes."""
     sources = replace(build.program((*_FLAGS, _SANITIZE, *flags)), name="sanitized")
-    path = compiler.cached(command, sources)
-    if not path.exists():
-        compiler.compile_library(command, sources, path)
-    return path
+    return compiler.compiled(command, sources)
 
 
 def program(name: str, command: Sequence[str], folder: Path, *, fuzzer: bool) -> Path:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
+import logging
 import os
 import platform
 import shlex
@@ -16,6 +18,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from dragoman.base.machine import cache_folder, cores
+
+log = logging.getLogger(__name__)
 
 SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 _SECONDS = 1800  # for one file; the first link for Windows by zig also compiles its standard library
@@ -82,6 +86,39 @@ def cached(compiler: Sequence[str], program: Sources, *, facts: bytes = b"") -> 
     return cache_folder() / f"{program.name}-{digest.hexdigest()[:16]}{program.suffix}"
 
 
+def compiled(compiler: Sequence[str], program: Sources, what: str = "", *, facts: bytes = b"") -> Path:
+    """Return the library in the cache. Compile it, with a warning that names it `what`, if it is not there.
+
+    Raises CompilerError.
+    """
+    library = cached(compiler, program, facts=facts)
+    if not library.exists():
+        if what:
+            log.warning("compiling %s (once)", what)
+        compile_library(compiler, program, library)
+    return library
+
+
+def loaded(compiler: Sequence[str], program: Sources, what: str = "", *, facts: bytes = b"") -> ctypes.CDLL:
+    """Load the library that `compiled` returns. If it is damaged, it is compiled once more.
+
+    Raises CompilerError, and OSError if it does not load then either.
+    """
+    library = compiled(compiler, program, what, facts=facts)
+    useless = library.with_suffix(".useless")  # says that the compiler's libraries do not load here
+    try:
+        return ctypes.CDLL(str(library))
+    except OSError:
+        if useless.exists():
+            raise
+        library.unlink(missing_ok=True)
+    try:
+        return ctypes.CDLL(str(compiled(compiler, program, what, facts=facts)))
+    except OSError:
+        useless.touch()
+        raise
+
+
 def compile_library(compiler: Sequence[str], program: Sources, library: Path) -> None:
     """Compile into the file `library`, one process a core. Raises CompilerError if that fails.
 
@@ -92,6 +129,8 @@ def compile_library(compiler: Sequence[str], program: Sources, library: Path) ->
         with tempfile.TemporaryDirectory(dir=library.parent) as folder:
             built = Path(folder) / library.name
             _compile(compiler, program, built)
+            with built.open("rb+") as written:
+                os.fsync(written.fileno())
             built.replace(library)
     except OSError as error:
         raise CompilerError(f"cannot write {library.parent} ({error.strerror or error})") from error

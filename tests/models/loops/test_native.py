@@ -377,6 +377,19 @@ def test_vectors_of_any_width(lanes: int, monkeypatch: pytest.MonkeyPatch, tmp_p
         native._library.cache_clear()
 
 
+def test_a_damaged_library_in_the_cache_is_compiled_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (library := tmp_path / "loops.so").touch()
+    monkeypatch.setattr("dragoman.base.compiler.cached", lambda *_, **__: library)
+    native._library.cache_clear()
+    try:
+        assert native._library() is not None
+    finally:
+        native._library.cache_clear()
+    assert [*tmp_path.iterdir()] == [library]
+
+
 def test_they_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_NATIVE", "0")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.base.compiler import CompilerError
+from dragoman.base.compiler import CompilerError, cached
 from dragoman.base.errors import ConfigError
 from dragoman.translation.native import build
 
@@ -56,6 +56,16 @@ def test_it_is_compiled_once(place: Path, caplog: pytest.LogCaptureFixture) -> N
 
     assert answer(build.library()) == 43
     assert len(list((place / "cache" / "dragoman").iterdir())) == 2
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_damaged_library_in_the_cache_is_compiled_again(place: Path) -> None:
+    path = cached(build._compiler(), build.program())
+    path.parent.mkdir(parents=True)
+    path.touch()
+
+    assert answer(build.library()) == 42
+    assert list(path.parent.iterdir()) == [path]
 
 
 @pytest.mark.usefixtures("compiler")

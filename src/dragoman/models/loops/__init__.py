@@ -18,13 +18,13 @@ import os
 import platform
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dragoman.base.compiler import CompilerError, Sources, cached, compile_library, find_compiler
+from dragoman.base.compiler import CompilerError, Sources, find_compiler, loaded
 
 log = logging.getLogger(__name__)
 
@@ -89,8 +89,7 @@ def softmax_block(
 
 def _whole(numbers: int) -> int:
     """Rounded up to whole vectors."""
-    library = _library()
-    lanes = 1 if library is None else ctypes.c_int64.in_dll(library, "lanes").value
+    lanes = ctypes.c_int64.in_dll(cast("ctypes.CDLL", _library()), "lanes").value
     return -(-numbers // lanes) * lanes
 
 
@@ -213,15 +212,7 @@ def _call(name: str, kind: torch.dtype, *arguments: Any) -> None:
 
 @functools.cache
 def _library() -> ctypes.CDLL | None:
-    try:
-        return ctypes.CDLL(str(_compiled()))
-    except (CompilerError, OSError, RuntimeError) as error:  # RuntimeError: the user has no home
-        log.info("training uses PyTorch's operators, which are slower than the loops in C: %s", error)
-        return None
-
-
-def _compiled() -> Path:
-    """Return the compiled loops, from the cache if it has them for this source, compiler and processor."""
+    """Return the loops, from the cache if it has them for this source, compiler and processor."""
     wide = (_WIDE,) if platform.machine() in ("x86_64", "AMD64") else ()
     folder = Path(__file__).parent
     program = Sources(
@@ -231,11 +222,11 @@ def _compiled() -> Path:
         flags=(*_FLAGS, *wide),
         libraries=("-lm",),
     )
-    compiler = find_compiler("CC", ("cc", "gcc"))
-    library = cached(compiler, program, facts=_processor())
-    if not library.exists():
-        compile_library(compiler, program, library)
-    return library
+    try:
+        return loaded(find_compiler("CC", ("cc", "gcc")), program, facts=_processor())
+    except (CompilerError, OSError, RuntimeError) as error:  # RuntimeError: the user has no home
+        log.info("training uses PyTorch's operators, which are slower than the loops in C: %s", error)
+        return None
 
 
 def _processor() -> bytes:

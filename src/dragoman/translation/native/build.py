@@ -12,7 +12,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from dragoman.base.compiler import SUFFIX, CompilerError, Sources, cached, compile_library, find_compiler
+from dragoman.base.compiler import SUFFIX, CompilerError, Sources, compile_library, find_compiler, loaded
 from dragoman.base.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -73,23 +73,16 @@ def _find() -> ctypes.CDLL | str:
         except OSError as error:  # built for another system
             log.info("cannot load %s: %s", packaged, error)
     try:
-        return ctypes.CDLL(str(_compiled()))
-    except (CompilerError, OSError, RuntimeError) as error:  # RuntimeError: the user has no home
+        compiler = _compiler()
+    except CompilerError as error:
         return str(error)
-
-
-def _compiled() -> Path:
-    """Return the library in the cache. Compiles it if it is not there."""
-    compiler, sources = _compiler(), program()
-    path = cached(compiler, sources)
-    if not path.exists():
-        log.warning("compiling the native engine (once)")
-        try:
-            compile_library(compiler, sources, path)
-        except CompilerError as error:
-            log.warning("the native engine does not compile: %s", error)
-            raise
-    return path
+    try:
+        return loaded(compiler, program(), "the native engine")
+    except CompilerError as error:
+        log.warning("the native engine does not compile: %s", error)
+        return str(error)
+    except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home
+        return str(error)
 
 
 def _compiler() -> list[str]:

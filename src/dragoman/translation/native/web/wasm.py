@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-import logging
 from pathlib import Path
 
-from dragoman.base.compiler import CompilerError, Sources, cached, compile_library, zig
+from dragoman.base.compiler import CompilerError, Sources, compiled, zig
 from dragoman.base.errors import ConfigError
-
-log = logging.getLogger(__name__)
 
 PACKAGED = "engine.wasm"  # next to this file, in a wheel
 MODULE = Path(__file__).with_name("engine.js")
@@ -36,22 +33,8 @@ def engine_wasm() -> Path:
         return packaged
     if importlib.util.find_spec("ziglang") is None:
         raise ConfigError("engine.wasm is missing", hint="pip install ziglang, which compiles it")
-    try:
-        sources = _program()
-        path = cached(_COMPILER, sources)
-        if not path.exists():
-            log.warning("compiling the engine for pages (once)")
-            compile_library(_COMPILER, sources, path)
-    except CompilerError as error:
-        raise ConfigError(
-            f"engine.wasm does not compile: {error}", hint="is ziglang of the right version?"
-        ) from error
-    return path
-
-
-def _program() -> Sources:
-    """Return the sources of engine.wasm: those of the engine with the loops for WebAssembly alone."""
-    return Sources(
+    # The sources of the engine with the loops for WebAssembly alone.
+    program = Sources(
         name="engine",
         sources=tuple(
             path
@@ -63,3 +46,9 @@ def _program() -> Sources:
         libraries=_LINK,
         suffix=".wasm",
     )
+    try:
+        return compiled(_COMPILER, program, "the engine for pages")
+    except CompilerError as error:
+        raise ConfigError(
+            f"engine.wasm does not compile: {error}", hint="is ziglang of the right version?"
+        ) from error
