@@ -702,6 +702,18 @@ def test_weights_of_another_shape_are_refused() -> None:
         native(other)
 
 
+def test_messages_may_be_cut_inside_a_character(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, name = random_model(shape()), "é" * 300
+    placed = place_weights(model)
+    weights = {**placed.weights, name: placed.weights["target_embedding.weight"]}
+    with pytest.raises(ModelError, match="weights: the model has no weight éé"):
+        NativeEngine(model.config, placed._replace(weights=weights))
+
+    monkeypatch.setenv("DRAGOMAN_INSTRUCTIONS", name)
+    with pytest.raises(ConfigError, match='unknown instructions "éé'):
+        native(model)
+
+
 def test_missing_and_unknown_weights_are_refused() -> None:
     model, other = random_model(shape()), random_model(shape(norm="pre"))
     model.config, other.config = other.config, model.config  # type: ignore[misc]

@@ -102,7 +102,9 @@ def instructions() -> str:
     message = ctypes.create_string_buffer(_MESSAGE)
     name: bytes | None = functions().dragoman_instructions(message, _MESSAGE)
     if name is None:
-        raise ConfigError(message.value.decode(), hint="unset DRAGOMAN_INSTRUCTIONS, or choose another")
+        raise ConfigError(
+            message.value.decode(errors="replace"), hint="unset DRAGOMAN_INSTRUCTIONS, or choose another"
+        )
     return name.decode()
 
 
@@ -151,7 +153,7 @@ def _opened(function: Any, *arguments: object, where: str, hint: str) -> int:
     message = ctypes.create_string_buffer(_MESSAGE)
     handle: int | None = function(*arguments, message, _MESSAGE)
     if handle is None:
-        raise ModelError(f"{where}: {message.value.decode()}", hint=hint)
+        raise ModelError(f"{where}: {message.value.decode(errors='replace')}", hint=hint)
     return handle
 
 
