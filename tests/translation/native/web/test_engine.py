@@ -80,15 +80,24 @@ def fixed_folder(int8_folder: Path) -> Path:
 
 
 def drive(
-    wasm: Path, folder: Path, calls: Sequence[Sequence[Any]], *, without: bool = False, **options: Any
+    wasm: Path,
+    folder: Path,
+    calls: Sequence[Sequence[Any]],
+    *,
+    without: bool = False,
+    counted: bool = False,
+    **options: Any,
 ) -> list[Any]:
-    """Load the model in Node and return what that gave, and the result of each call."""
+    """Load the model in Node and return what that gave, and the result of each call.
+
+    `counted` adds how often each function of the library was called.
+    """
     node = shutil.which("node")
     if node is None:
         pytest.skip("no Node on the path (Debian: apt-get install nodejs)")
     task = {
         "module": MODULE.as_uri(), "wasm": str(wasm), "folder": str(folder), "calls": calls,
-        "options": options, "without": without,
+        "options": options, "without": without, "counted": counted,
     }  # fmt: skip
     driver = Path(__file__).with_name("drive.mjs")
     run = subprocess.run(
@@ -319,6 +328,19 @@ def test_refuses_a_model_with_a_reason(
     (refused,) = drive(wasm, broken, [])
     assert refused["error"][0] == "EngineError"
     assert message in " ".join(refused["error"])
+
+
+def test_answers_that_are_an_error_are_freed(wasm: Path, folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, copy := tmp_path / "model")
+    weights = load_file(copy / "model.safetensors")
+    weights["target_embedding.weight"].fill_(torch.nan)
+    save_file(weights, copy / "model.safetensors")
+    without_digest(copy)
+
+    _, refused, counts = drive(wasm, copy, [["translate", LINES[:1], {}]], counted=True)
+
+    assert "no probabilities" in refused["error"][1]
+    assert counts["dragoman_free"] == counts["dragoman_collect"] > 0
 
 
 def test_reads_lines_as_python(wasm: Path, folder: Path) -> None:

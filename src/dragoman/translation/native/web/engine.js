@@ -405,8 +405,12 @@ class Model {
             if (refused) throw new EngineError("a token id or an option is out of range for this model");
             while (left) {
                 const collected = calls.dragoman_collect(session, MOST, MILLISECONDS) >>> 0;
-                const answers = this.answers(collected, sources);
-                calls.dragoman_free(collected);
+                let answers;
+                try {
+                    answers = this.answers(collected, sources);
+                } finally {
+                    calls.dragoman_free(collected);
+                }
                 left -= answers.length;
                 yield* answers;
                 yield null;
