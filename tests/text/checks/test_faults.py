@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import random
+from difflib import SequenceMatcher
+
 import pytest
 
 from dragoman.text.checks.faults import FLAGS, Fault, faults
@@ -41,6 +44,24 @@ def test_good_translations_have_no_faults(source: str, target: str) -> None:
 @pytest.mark.parametrize(("source", "target", "expected"), FAULTY)
 def test_faults_are_found(source: str, target: str, expected: list[Fault]) -> None:
     assert faults(source, target, "en", "de") == expected
+
+
+def test_copied_words_are_the_longest_run_and_the_earliest_of_the_translation() -> None:
+    draw = random.Random(1)
+    found = 0
+    for _ in range(300):
+        vocabulary = ["aside", "Berlin", "cabin", "dairy", "early"][: draw.randint(2, 5)]
+        ours, theirs = (draw.choices(vocabulary, k=draw.randint(0, 20)) for _ in range(2))
+        copied = [
+            one.detail for one in faults(" ".join(ours), " ".join(theirs), "en", "de") if one.kind == "copied"
+        ]
+
+        start, _, length = SequenceMatcher(None, theirs, ours, autojunk=False).find_longest_match()
+        run = theirs[start : start + length]
+        if ours != theirs:
+            assert copied == ([" ".join(run)] if length > 3 and length - run.count("Berlin") > 1 else [])
+            found += len(copied)
+    assert 50 < found < 250
 
 
 def test_within_one_language_equal_words_are_no_fault() -> None:
