@@ -130,6 +130,7 @@ class StandIn:
     async def correct(
         self, source: str, text: str, translation: str, pair: tuple[str, str], *, author: str = ""
     ) -> bool:
+        self.pairs.find(*pair)
         self.corrections.append((source, translation, pair))
         return True
 

@@ -293,7 +293,7 @@ def test_the_deadline_counts_the_time_in_the_queue(
             slow.how.answer(QUESTION), slow.how.answer(QUESTION), return_exceptions=True
         )
         slow.go.set()
-        while slow.how._waiting:
+        while slow.how._runs:
             await asyncio.sleep(0.01)
         return answers
 

@@ -172,14 +172,14 @@ def test_a_file_has_a_deadline() -> None:
 def test_a_file_that_is_given_up_leaves_no_work_behind() -> None:
     async def work(service: Service) -> int:
         task = asyncio.ensure_future(asked(service, HTML * 50, "html"))
-        while not service.waiting:
+        while not service._admission.characters:
             await asyncio.sleep(0.005)
         task.cancel()
         await asyncio.wait([task])
         until = time.monotonic() + 5
-        while service.waiting and time.monotonic() < until:
+        while service._admission.characters and time.monotonic() < until:
             await asyncio.sleep(0.01)
-        return service.waiting
+        return service._admission.characters
 
     assert with_service(work) == 0
 
@@ -192,7 +192,7 @@ def test_a_file_waits_for_its_turn_and_holds_only_a_portion(monkeypatch: pytest.
         nonlocal most
         task = asyncio.ensure_future(asked(service, HTML, "html"))
         while not task.done():
-            most = max(most, service.waiting)
+            most = max(most, service._admission.characters)
             await asyncio.sleep(0.001)
         return await task
 

@@ -207,6 +207,6 @@ def test_a_model_that_reads_matches_gets_the_newest(tmp_path: Path) -> None:
         await service.correct("hhh", "x", "y", ("en", "de"))
         await ask(service, "abc")
         assert engine.asked.count("abc") == 2
-        await until(lambda: service.waiting == 0)
+        await until(lambda: service._admission.characters == 0)
 
     run(service, story())

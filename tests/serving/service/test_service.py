@@ -218,16 +218,6 @@ def test_a_prefix_begins_the_first_sentence_alone() -> None:
     run(service, story())
 
 
-def test_half_characters_are_replaced() -> None:
-    service = service_of(served("m", Shift()))
-
-    async def story() -> None:
-        answers = await ask(service, "abc \ud800", "<b>abc</b> \udfff", markup="html")
-        assert [one.text.encode() for one in answers]
-
-    run(service, story())
-
-
 # ---- routes ------------------------------------------------------------------------------------------------
 
 
@@ -482,12 +472,12 @@ def test_an_error_reaches_all_who_wait_and_is_not_kept() -> None:
         engine.fails = 1
         gate.clear()  # so that the error does not come before the second question
         tasks = [asyncio.create_task(ask(service, "abc")) for _ in range(2)]
-        await until(lambda: service.waiting == 8)
+        await until(lambda: service._admission.characters == 8)
         gate.set()
         both = await asyncio.gather(*tasks, return_exceptions=True)
         assert [str(one) for one in both] == ["broken", "broken"]
         assert (await ask(service, "abc"))[0].text == "bcd"
-        assert service.waiting == 0
+        assert service._admission.characters == 0
 
     run(service, story())
 
@@ -505,9 +495,9 @@ def test_cancelling_frees_the_place_and_the_engine() -> None:
         gate.clear()
         task = asyncio.create_task(ask(service, "abc"))
         await until(lambda: "abc" in engine.asked)
-        assert service.waiting == 4
+        assert service._admission.characters == 4
         task.cancel()
-        await until(lambda: service.waiting == 0)
+        await until(lambda: service._admission.characters == 0)
         assert (engine.dropped, counted.counts["left"], counted.queue) == (1, 1, 0)
         gate.set()
         assert (await ask(service, "abc"))[0].text == "bcd"
@@ -526,9 +516,10 @@ def test_what_has_not_begun_is_never_asked() -> None:
         first = asyncio.create_task(ask(service, "abc"))
         await until(lambda: "abc" in engine.asked)
         second = asyncio.create_task(ask(service, "def"))
-        await until(lambda: service.waiting == 8 and len(service._router._translations._jobs) == 2)
+        await until(lambda: service._admission.characters == 8)
+        await until(lambda: len(service._router._translations._jobs) == 2)
         second.cancel()
-        await until(lambda: service.waiting == 4)
+        await until(lambda: service._admission.characters == 4)
         gate.set()
         await first
         assert "def" not in engine.asked
@@ -548,7 +539,7 @@ def test_after_the_deadline_the_work_is_dropped() -> None:
         with pytest.raises(Late):
             await ask(service, "abc", seconds=0.2)
         assert 0.1 < time.monotonic() - begun < 5
-        await until(lambda: service.waiting == 0)
+        await until(lambda: service._admission.characters == 0)
         assert (engine.dropped, counted.counts["late"]) == (1, 1)
         with pytest.raises(Late):
             await ask(service, "abc", seconds=-1)
@@ -568,7 +559,7 @@ def test_the_native_engine_drops_what_nobody_waits_for() -> None:
         with pytest.raises(Late):
             await ask(service, *lines, beam=16, seconds=0.3)
         left = time.monotonic()
-        await until(lambda: service.waiting == 0)
+        await until(lambda: service._admission.characters == 0)
         assert time.monotonic() - left < 3
         assert (await ask(service, "Tom sleeps."))[0].text
 
@@ -587,7 +578,7 @@ def test_a_full_queue_refuses() -> None:
     async def story() -> None:
         gate.clear()
         task = asyncio.create_task(ask(service, "abc"))
-        await until(lambda: service.waiting)
+        await until(lambda: service._admission.characters)
         with pytest.raises(Overloaded) as error:
             await ask(service, "abcdefg")
         assert error.value.retry_after >= 1
@@ -638,7 +629,7 @@ def test_more_than_the_limits_is_refused(
         asked = len(engine.asked)
         with pytest.raises(error):
             await ask(service, *texts, **options)
-        assert (len(engine.asked), service.waiting) == (asked, 0)
+        assert (len(engine.asked), service._admission.characters) == (asked, 0)
 
     run(service, story())
 
@@ -690,7 +681,7 @@ def test_draining_finishes_what_was_accepted_and_refuses_the_rest() -> None:
         await service.start()
         gate.clear()
         accepted = asyncio.create_task(ask(service, "abc"))
-        await until(lambda: service.waiting)
+        await until(lambda: service._admission.characters)
         draining = asyncio.create_task(service.drain(20))
         await until(lambda: not service.ready)
         for refused in (ask(service, "abc"), service.detect("abc"), service.matches("abc", ("en", "de"))):

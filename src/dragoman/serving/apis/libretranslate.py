@@ -65,8 +65,7 @@ async def suggest(call: Call) -> Plain:
         raise Refusal(403, "Suggestions are disabled on this server")
     text, better = call["q"], call["s"]
     _check_size(call, [text, better])
-    pair = call.service.pairs.find(call["source"], call["target"])
-    await call.service.correct(text, "", better, (pair.source, pair.target))
+    await call.service.correct(text, "", better, (call["source"], call["target"]))
     return {"success": True}
 
 

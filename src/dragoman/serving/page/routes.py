@@ -153,8 +153,7 @@ async def _alternatives(call: Call) -> Plain:
     ask = replace(ask, beam=beam, n_best=most, memory=False)
     with call.using(len(text)):
         (answer,) = await _translate(call, [text], ask)
-    others = [one for one in dict.fromkeys(answer.alternatives) if one != answer.text]
-    return {"text": answer.text, "alternatives": [{"text": one} for one in others]}
+    return {"text": answer.text, "alternatives": [{"text": one} for one in answer.alternatives]}
 
 
 # The memory
@@ -163,7 +162,7 @@ async def _alternatives(call: Call) -> Plain:
 async def _matches(call: Call) -> Plain:
     """The similar pairs of the memory for a sentence."""
     text, ask = _one_sentence(call)
-    found = await call.service.matches(text, _pair(call, ask), _MATCHES)
+    found = await call.service.matches(text, (ask.source or "", ask.target), _MATCHES)
     return {"matches": [Match(one.pair.source, one.pair.target, one.score).to_table() for one in found]}
 
 
@@ -172,7 +171,7 @@ async def _corrections(call: Call) -> Response:
     text, ask = _one_sentence(call)
     translation, machine = call["translation"], call["machine"]
     _check_size(call, [text, translation, machine])
-    new = await call.service.correct(text, machine, translation, _pair(call, ask))
+    new = await call.service.correct(text, machine, translation, (ask.source or "", ask.target))
     return JSONResponse({"new": new}, 201 if new else 200)
 
 
@@ -206,11 +205,6 @@ def _one_sentence(call: Call) -> tuple[str, Ask]:
     if ask.detects:
         raise Refusal(400, "Invalid request: missing source parameter", field="source")
     return text, replace(ask, prefix=prefix, contexts=(call["context"],) if call["context"] else ())
-
-
-def _pair(call: Call, ask: Ask) -> tuple[str, str]:
-    route = call.service.pairs.find(ask.source or "", ask.target)
-    return route.source, route.target
 
 
 def _check_size(call: Call, texts: Sequence[str]) -> None:

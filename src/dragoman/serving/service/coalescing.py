@@ -39,9 +39,6 @@ class Cache(Generic[Key, Value]):
         self._values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
         self.bytes = 0
 
-    def __len__(self) -> int:
-        return len(self._values)
-
     def get(self, key: Key) -> Value | None:
         """Return the value of a key, and mark it as used last."""
         if key not in self._values:

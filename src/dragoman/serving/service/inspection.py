@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +55,7 @@ class Inspector:
         self._pairs = Pairs(leg for one in self._models.values() for leg in one.legs)
         self._bundles: dict[str, Bundle] = {}  # by the names of models; filled by the thread
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="how")
-        self._waiting = 0
+        self._runs: set[Future[dict[str, Any]]] = set()
         self._closed = False
 
     def about(self) -> dict[str, Any]:
@@ -80,19 +80,13 @@ class Inspector:
         if is_blank(question.text):
             raise DataError("the text is empty", hint="give a sentence")
         (name,) = self._route(question).models
-        if self._waiting >= _WAITING:
+        if len(self._runs) >= _WAITING:
             raise Overloaded("others are inspecting", retry_after=self.seconds / 2)
         seconds = self.seconds + (0 if name in self._bundles else _LOADING)
         deadline = time.monotonic() + seconds
-        self._waiting += 1
         work = self._thread.submit(self._run, question, deadline)
-        loop = asyncio.get_running_loop()
-
-        def ended(_: object) -> None:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(self._done)
-
-        work.add_done_callback(ended)
+        self._runs.add(work)
+        work.add_done_callback(self._runs.discard)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(work), seconds)
         except TimeoutError:
@@ -102,9 +96,6 @@ class Inspector:
         """Stop the run that is under way, and begin no other."""
         self._closed = True
         self._thread.shutdown(wait=False, cancel_futures=True)
-
-    def _done(self) -> None:
-        self._waiting -= 1
 
     def _route(self, question: Question) -> Route:
         """The route through one model. Raises UnknownLanguage for a pair without a route."""

@@ -292,11 +292,8 @@ class Router:
 def decoding_of(ask: Ask, tags: tuple[str, str], limits: Limits, *, last: bool) -> Decoding:
     """The options for a model on the way, and its languages. Only the last has alternatives and details."""
     plain = last and ask.markup == "text"
-    beam = ask.beam
-    if beam is None and ask.quality == "best":
-        beam = limits.beam if limits.beam < 16 else None
     return _decoding(
-        beam=beam,
+        beam=ask.beam,
         n_best=ask.n_best if plain else 1,
         length_penalty=ask.length_penalty,
         quality=ask.quality or "normal",

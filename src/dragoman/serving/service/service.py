@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -47,7 +46,6 @@ _LOOK = 0.02  # seconds between looks at whether all are done
 _SLOW = 0.1  # seconds for two sentences
 _GRACE = 5.0  # seconds in which stopped work notices it
 log = logging.getLogger(__name__)
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Result = TypeVar("Result")
 
@@ -115,11 +113,6 @@ class Service:
         """The pairs that have a translation memory."""
         return self._memories.pairs
 
-    @property
-    def waiting(self) -> int:
-        """The characters that wait or are being translated."""
-        return self._admission.characters
-
     async def start(self) -> None:
         """Load the detector, translate a sentence with each model and measure its speed: then it is ready."""
         with suppress(ConfigError):  # without one, only a request that needs it fails
@@ -143,7 +136,6 @@ class Service:
         Raises UnknownLanguage, TooLong, Overloaded, Late, NotReady (see `errors.py`), and ConfigError for
         options that the limits forbid, or for a model, an adapter or a list of terms that is not loaded.
         """
-        texts = [_SURROGATE.sub("\ufffd", text) for text in texts]
         characters = self.check(texts, ask)
         started = time.monotonic()
         async with self._place(len(texts), characters, client, deadline) as place:
@@ -170,7 +162,6 @@ class Service:
         `text` is one sentence, whose language `ask` names. Raises the errors of `translate`, and DataError
         for a prefix that the model cannot spell.
         """
-        text = _SURROGATE.sub("\ufffd", text)
         characters = self.check([text], ask)
         async with self._place(1, characters, client, deadline) as place:
             return await self._router.next_words(text, ask, most, place)
@@ -234,7 +225,6 @@ class Service:
         With `ask`, the only guess is the language that it would be translated from.
         """
         self._check_ready()
-        text = _SURROGATE.sub("\ufffd", text)
         if ask is not None:
             return [await self._prepare(partial(self._router.detect, text, ask))]
         among = self.pairs.languages
@@ -244,7 +234,6 @@ class Service:
         """Return the pairs of the memory that are similar to a text, best first; nothing without a memory."""
         self._check_ready()
         route = self.pairs.find(*pair)
-        text = _SURROGATE.sub("\ufffd", text)
         return await self._prepare(lambda: self._memories.search((route.source, route.target), text, limit))
 
     async def correct(
