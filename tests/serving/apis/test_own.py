@@ -231,7 +231,9 @@ def test_alive_but_not_ready_while_it_loads() -> None:
     service.warm = False
     with running(service) as server, server.client() as client:
         assert client.get("/health").json() == {"status": "ok"}
-        assert (client.get("/ready").status_code, client.get("/ready").json()) == (503, {"status": "loading"})
+        loading = client.get("/ready")
+        assert (loading.status_code, loading.json()) == (503, {"status": "loading"})
+        assert loading.headers["retry-after"] == "2"
         refused = [
             client.post("/translate", json={"q": "a", **ONE}),
             client.post("/v2/translate", json={"text": ["a"], "target_lang": "DE"}),

@@ -166,12 +166,25 @@ def test_a_wrong_request_for_attention(body: bytes, kind: str, status: int, run:
         assert (answer.status_code, list(answer.json())) == (status, ["error"])
 
 
+def test_a_client_that_leaves_while_it_sends_is_no_error(run: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"), serving(run) as url:
+        address = url.removeprefix("http://").rpartition(":")
+        with socket.create_connection((address[0], int(address[2]))) as client:
+            head = f"POST /api/attention HTTP/1.1\r\nHost: {address[0]}\r\nContent-Length: 9\r\n\r\n"
+            client.sendall(head.encode() + b"{")
+        while not (said := [one for one in caplog.records if one.getMessage() == "request"]):
+            time.sleep(0.01)
+        assert vars(said[0])["facts"]["status"] == 499
+    assert [one for one in caplog.records if one.exc_info] == []
+
+
 def test_pages_are_limited_and_their_places_become_free(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dragoman.serving.studio.app._READERS", 2)
     monkeypatch.setattr("dragoman.serving.studio.app._BEAT", 0.1)
     with serving(run) as url:
         with httpx.stream("GET", f"{url}/api/news"), httpx.stream("GET", f"{url}/api/news"):
-            assert httpx.get(f"{url}/api/news").status_code == 503
+            refused = httpx.get(f"{url}/api/news")
+            assert (refused.status_code, "retry-after" in refused.headers) == (503, True)
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
             with httpx.stream("GET", f"{url}/api/news") as answer:

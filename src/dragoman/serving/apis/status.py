@@ -24,7 +24,8 @@ async def health(call: Call) -> Plain:
 async def ready(call: Call) -> Plain | Response:
     if call.state.ready:
         return {"status": "ready"}
-    return JSONResponse({"status": "draining" if call.state.draining else "loading"}, 503)
+    state = "draining" if call.state.draining else "loading"
+    return JSONResponse({"status": state}, 503, {"Retry-After": "2"})
 
 
 async def metrics(call: Call) -> Response:

@@ -14,7 +14,7 @@ from typing import Any
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
@@ -62,27 +62,21 @@ def ignoring_hangup() -> AbstractContextManager[None]:
 
 def application(routes: Sequence[Route], *, lifespan: Any) -> ASGIApp:
     """Return the application. Its handlers may raise Refusal."""
-    app = Starlette(
-        routes=list(routes),
-        exception_handlers={HTTPException: _not_served, Refusal: _refused},
-        lifespan=lifespan,
-    )
+    handlers = dict.fromkeys((HTTPException, ClientDisconnect, Refusal), _refused)
+    app = Starlette(routes=list(routes), exception_handlers=handlers, lifespan=lifespan)
     app.router.redirect_slashes = False
     return app
 
 
-async def _not_served(request: Request, error: Exception) -> Response:
-    """The answer for a path or a method that has no route."""
-    missing = error if isinstance(error, HTTPException) else HTTPException(500)
-    text = "Not found" if missing.status_code == 404 else "Method not allowed"
-    answer = refused(Refusal(missing.status_code, text), family_of(request.scope["path"]))
-    answer.headers.update(missing.headers or {})
-    return answer
-
-
 async def _refused(request: Request, error: Exception) -> Response:
-    refusal = error if isinstance(error, Refusal) else Refusal(500, "internal error")
-    return refused(refusal, family_of(request.scope["path"]))
+    """The answer to what is refused, to a path or a method without a route, and to who has left."""
+    refusal = error if isinstance(error, Refusal) else Refusal(499, "the client disconnected")
+    if isinstance(error, HTTPException):
+        text = "Not found" if error.status_code == 404 else "Method not allowed"
+        refusal = Refusal(error.status_code, text)
+    answer = refused(refusal, family_of(request.scope["path"]))
+    answer.headers.update(getattr(error, "headers", None) or {})
+    return answer
 
 
 class HttpServer(uvicorn.Server):

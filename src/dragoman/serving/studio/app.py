@@ -86,7 +86,7 @@ class Studio:
     async def news(self, request: Request) -> Response:
         """A stream of server-sent events: everything at first, then the news."""
         if self.readers >= _READERS:
-            raise Refusal(503, "too many pages are open")
+            raise Refusal(503, "too many pages are open", retry_after=10)
         return StreamingResponse(self._stream(request), media_type="text/event-stream")
 
     async def points(self, asked: dict[str, Any]) -> Response:
@@ -114,7 +114,7 @@ class Studio:
         if run.folder is None or name not in names:
             raise Refusal(404, reason or "this checkpoint no longer exists")
         if self.waiting >= _WAITING:
-            raise Refusal(503, "busy with other sentences")
+            raise Refusal(503, "busy with other sentences", retry_after=1)
         self.waiting += 1
         try:
             place = {"layer": asked["layer"], "head": asked["head"]}
