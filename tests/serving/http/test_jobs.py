@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import shutil
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -89,6 +94,39 @@ def test_the_files_are_bounded(files: FileStore, tmp_path: Path, monkeypatch: py
     names.append(files.put(b"x" * 11, ".txt"))
     assert kept(names) == [False] * 5 + [True]
     assert len(list(tmp_path.rglob("*"))) == 2
+
+
+def test_a_folder_that_the_system_removed_is_made_again(files: FileStore, tmp_path: Path) -> None:
+    """As systemd-tmpfiles does with what lies in /tmp for days."""
+    lost = files.put(b"a", ".txt")
+    shutil.rmtree(next(tmp_path.iterdir()))
+    with pytest.raises(Refusal) as refusal:
+        files.read(lost)
+    assert (refusal.value.status, lost in files) == (404, False)
+    assert files.read(files.put(b"b", ".txt")) == (b"b", ".txt")
+    (folder,) = tmp_path.iterdir()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    files.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_leaves_no_part_of_a_file(
+    files: FileStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(_: bytes) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    @contextmanager
+    def full(*words: Any, **named: Any) -> Iterator[Any]:
+        with open(*words, **named) as file:
+            file.write(b"a part")
+            yield SimpleNamespace(write=write)
+
+    files.put(b"a", ".txt")
+    monkeypatch.setattr(module, "open", full, raising=False)
+    with pytest.raises(OSError, match="no space left"):
+        files.put(b"a part and more", ".txt")
+    assert len(files._kept) == len(list(next(tmp_path.iterdir()).iterdir())) == 1
 
 
 async def _done(jobs: Jobs, data: bytes | None = b"x") -> FileJob:

@@ -50,22 +50,28 @@ class FileStore:
         kept = self._kept.values()
         while kept and (len(kept) >= _FILES or sum(one.size for one in kept) + len(data) > _BYTES):
             self.drop(next(iter(self._kept)))
-        if self._folder is None:
+        if self._folder is None or not self._folder.is_dir():  # the system cleans up, too
             self._folder = Path(tempfile.mkdtemp(prefix="dragoman-serve-"))  # of mode 0700
         name = secrets.token_urlsafe(24) + suffix
         path = self._folder / secrets.token_hex(16)
-        with open(path, "xb", opener=lambda file, flags: os.open(file, flags, 0o600)) as file:
-            file.write(data)
         self._kept[name] = Kept(path, suffix, len(data), time.monotonic() + _SECONDS)
+        try:
+            with open(path, "xb", opener=lambda file, flags: os.open(file, flags, 0o600)) as file:
+                file.write(data)
+        except OSError:
+            self.drop(name)
+            raise
         return name
 
     def read(self, name: str) -> tuple[bytes, str]:
         """Return a file and its suffix. Raises Refusal if the name is unknown or has expired."""
         self.sweep()
-        if name not in self._kept:
-            raise Refusal(404, "no such file: files are kept for half an hour, unless there are many")
-        kept = self._kept[name]
-        return kept.path.read_bytes(), kept.suffix
+        try:
+            return self._kept[name].path.read_bytes(), self._kept[name].suffix
+        except (KeyError, FileNotFoundError):
+            self.drop(name)
+            why = "no such file: files are kept for half an hour, unless there are many"
+            raise Refusal(404, why) from None
 
     def __contains__(self, name: str) -> bool:
         return name in self._kept and self._kept[name].until > time.monotonic()
