@@ -62,6 +62,20 @@ def test_a_key_may_stand_twice_if_nothing_differs(tmp_path: Path) -> None:
     assert (key.name, key.quota) == ("site", {"day": 5})
 
 
+def test_keys_of_one_name_have_one_quota(tmp_path: Path) -> None:
+    """They share its use. A key for the metrics uses none."""
+    lines = ("site day=5", "site day=5", "site only=metrics", "day=5", "day=6")
+    (tmp_path / "keys").write_text(
+        "".join(f"{n}".ljust(64, "0") + f" {line}\n" for n, line in enumerate(lines))
+    )
+    assert [key.quota for key in Keys.read(tmp_path / "keys").keys] == [
+        *[{"day": 5}] * 2,
+        {},
+        {"day": 5},
+        {"day": 6},
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
@@ -74,6 +88,7 @@ def test_a_key_may_stand_twice_if_nothing_differs(tmp_path: Path) -> None:
         ("a" * 64 + " a day=5 day=10", DataError, "keys:1: day twice"),
         ("a" * 64 + " a day=5\n\n" + "A" * 64 + " b day=6", DataError, "keys:3: the key of line 1"),
         ("a" * 64 + " a\n" + "a" * 64 + " only=metrics", DataError, "keys:2: the key of line 1"),
+        ("a" * 64 + " a day=5\n" + "b" * 64 + " a", DataError, "keys:2: another quota than line 1"),
         ("a" * 64 + " a only=metric", DataError, "keys:1: only=metric"),
         ("secret\n", DataError, "keys:1: not the SHA-256 digest"),
         ("# only\n\n", ConfigError, "no keys"),

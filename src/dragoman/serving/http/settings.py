@@ -132,6 +132,7 @@ class Keys:
         except UnicodeDecodeError as error:
             raise DataError(f"{path}: not UTF-8", hint="write one SHA-256 digest a line") from error
         keys: dict[bytes, tuple[int, Key]] = {}  # by their digests, with their lines
+        named: dict[str, tuple[int, Key]] = {}  # the first of each name that may translate
         for number, line in enumerate(lines, 1):
             line = line.strip()
             if not line or line.startswith("#"):
@@ -148,6 +149,10 @@ class Keys:
                 raise DataError(
                     f"{path}:{number}: the key of line {first} with other options", hint="delete a line"
                 )
+            first, known = (0, key) if key.only else named.setdefault(key.name, (number, key))
+            if known.quota != key.quota:
+                what = f"another quota than line {first}, of the same name, which they share"
+                raise DataError(f"{path}:{number}: {what}", hint="give both one quota, or two names")
         if not keys:
             raise ConfigError(f"{path}: no keys", hint="write one SHA-256 digest a line")
         return cls(tuple(key for _, key in keys.values()))
