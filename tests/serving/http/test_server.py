@@ -211,6 +211,30 @@ def test_a_hangup_waits_for_all_accepted_work(route: str, monkeypatch: pytest.Mo
         assert closed
 
 
+def test_a_hangup_does_not_wait_for_the_work_before_another(tmp_path: Path) -> None:
+    """So that a key that leaked is refused at once."""
+    services = [StandIn() for _ in range(3)]
+    path, left = keys_file(tmp_path, old="K1"), iter(services[1:])
+    with running(services[0], keys=Keys.read(path)) as server, server.client() as client:
+        state = server.state
+        state.load = lambda: (cast(Service, next(left)), replace(state.settings, keys=Keys.read(path)))
+        services[0].gate.clear()
+        with ThreadPoolExecutor() as threads:
+            accepted = threads.submit(client.post, "/translate", json={**ASKED, "api_key": "K1"})
+            wait_for(lambda: services[0].asked)
+            for number, key in enumerate(("K2", "K3"), 1):
+                keys_file(tmp_path, new=key)
+                server.server.handle_exit(signal.SIGHUP, None)
+                wait_for(lambda number=number: state.service is cast(Any, services[number]))
+                with server.client() as other:
+                    assert other.post("/translate", json={**ASKED, "api_key": key}).status_code == 200
+            wait_for(lambda: services[1].drained)  # which had no work left
+            assert not services[0].drained
+            services[0].gate.set()
+            assert accepted.result(20).status_code == 200
+        wait_for(lambda: services[0].drained)
+
+
 @pytest.mark.parametrize("wrong", ["keys", "models", "warm-up"])
 def test_what_cannot_be_loaded_changes_nothing(
     tmp_path: Path, wrong: str, caplog: pytest.LogCaptureFixture

@@ -55,6 +55,7 @@ class ServerState:
     in_flight: int = 0  # requests
     draining: bool = False
     _held: Counter[int] = field(default_factory=Counter)  # calls and documents, by the `id` of their service
+    _retiring: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.jobs = Jobs(self.files, self.metrics)
@@ -81,9 +82,14 @@ class ServerState:
             if loaded is not None:
                 await loaded.drain(0)
             return
-        old, how = self.service, self.how
+        retiring = asyncio.create_task(self._retire(self.service, self.how))
+        self._retiring.add(retiring)
+        retiring.add_done_callback(self._retiring.discard)
         self.service, self.settings, self.how = service, settings, Inspector(service.models)
         log(logging.INFO, "reloaded")
+
+    async def _retire(self, old: Service, how: Inspector) -> None:
+        """Let accepted requests finish with an old service, and end it."""
         seconds = max(old.limits.drain_seconds, old.limits.file_seconds if self.jobs.unfinished else 0)
         end = time.monotonic() + seconds
         # Work between two places in the queue, such as the reading of a document, needs the service, too.
