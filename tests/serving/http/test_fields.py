@@ -356,6 +356,18 @@ def test_a_client_that_leaves_while_it_sends_leaves_nothing_behind() -> None:
     assert budget.held == 0
 
 
+@pytest.mark.parametrize("codec", ["punycode", "idna", "undefined", "utf-16", "latin-1", "hex", "nothing"])
+def test_no_client_chooses_how_a_form_is_decoded(codec: str) -> None:
+    """RFC 7578 has no charset, and to decode punycode takes quadratic time."""
+    body = (
+        b'--B\r\nContent-Disposition: form-data; name="q"\r\n\r\nGr\xc3\xbc\xc3\x9fe\r\n'
+        b'--B\r\nContent-Disposition: form-data; name="\xc3\xa4"; filename="\xc3\xa4"\r\n\r\na\r\n--B--\r\n'
+    )
+    sent = sent_of(body, kind=f"multipart/form-data; boundary=B; charset={codec}")
+    assert sent.values == {"q": "Grüße"}
+    assert {name: one.name for name, one in sent.files.items()} == {"ä": "ä"}
+
+
 def test_files_are_read_with_their_names() -> None:
     body = (
         b'--B\r\nContent-Disposition: form-data; name="file"; filename="../../etc/a.txt"\r\n\r\nHello\r\n'

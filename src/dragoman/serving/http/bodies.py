@@ -21,7 +21,7 @@ from starlette.requests import Request
 from dragoman.serving.http.errors import Refusal
 from dragoman.serving.http.fields import Sent, Upload
 
-_FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+_FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 _MOST_FIELDS = 1000
 _ARRAY = re.compile(r"(.+)\[\d*\]")
 
@@ -95,12 +95,17 @@ def _declared(request: Request) -> int:
     return int(length.lstrip("0")[:19] or 0)  # more digits are too large, whatever they are
 
 
+def kind_of(request: Request) -> str:
+    """The media type of the body."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
 async def _fields(request: Request, body: _Body) -> Sent:
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Refusal(415, "a compressed body is not supported")
     query = _spelled(request.scope["query_string"])
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind == _MULTIPART:
+    kind = kind_of(request)
+    if kind == MULTIPART:
         return await _multipart(request, body, query)
     data = await body.whole()
     if not data:
@@ -161,6 +166,10 @@ class _InMemory(MultiPartParser):
     """Keeps small files in memory: they are bounded, and a file system may be read-only."""
 
     spool_max_size = 64 * 2**20
+
+    def on_part_begin(self) -> None:
+        super().on_part_begin()
+        self._charset = "utf-8"  # not one of the client (RFC 7578): some, as punycode, take quadratic time
 
 
 async def _multipart(request: Request, body: _Body, query: dict[str, Any]) -> Sent:
