@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from dragoman.documents.formats import Languages
+from dragoman.documents.office.package import most_tags
 from dragoman.documents.segment import Content
 
 ENGLISH_GERMAN = Languages("en", "de")
@@ -45,6 +47,16 @@ _TYPES = {
     "word/charts/chart1.xml": "application/vnd.openxmlformats-officedocument.drawingml.chart+xml",
     "docProps/core.xml": "application/vnd.openxmlformats-package.core-properties+xml",
 }
+
+
+@contextmanager
+def at_most_tags(most: int) -> Iterator[None]:
+    """A file has at most so many tags in the block."""
+    token = most_tags.set(most)
+    try:
+        yield
+    finally:
+        most_tags.reset(token)
 
 
 def packed(members: Mapping[str, str | bytes], *, stored: tuple[str, ...] = ("mimetype",)) -> bytes:

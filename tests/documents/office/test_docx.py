@@ -20,6 +20,7 @@ from tests.documents.office.office_files import (
     ENGLISH_GERMAN,
     A,
     W,
+    at_most_tags,
     docx,
     shown,
     unpacked,
@@ -553,10 +554,14 @@ def test_deep_alternatives_are_left_alone() -> None:
     assert in_upper_case(data) != data
 
 
-def test_too_many_tags_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.documents.office.parts._TAGS", 50)
-    with pytest.raises(DataError, match="more than 50 tags"):
-        parse(docx("<w:p/>" * 50), ENGLISH_GERMAN)
+def test_too_many_tags_are_refused() -> None:
+    """In all members together, however small the file is."""
+    notes = {"word/footnotes.xml": word_xml("<w:p/>" * 50, "w:footnotes")}
+    with at_most_tags(100):
+        in_upper_case(docx(paragraph(run("a")) * 5, notes))  # which reads some members again
+        with pytest.raises(DataError, match=r"word/footnotes.xml, more than 100 tags in the file") as error:
+            parse(docx("<w:p/>" * 50, notes), ENGLISH_GERMAN)
+    assert error.value.hint == "divide it"
 
 
 def test_descriptions_of_pictures_inside_a_paragraph() -> None:

@@ -11,7 +11,15 @@ from dragoman.base.errors import DataError
 from dragoman.documents.formats import Languages
 from dragoman.documents.office.epub import parse
 from dragoman.documents.segment import Result
-from tests.documents.office.office_files import ENGLISH_GERMAN, epub, packed, shown, unpacked, upper
+from tests.documents.office.office_files import (
+    ENGLISH_GERMAN,
+    at_most_tags,
+    epub,
+    packed,
+    shown,
+    unpacked,
+    upper,
+)
 
 NCX = (
     '<?xml version="1.0"?>\n<!DOCTYPE ncx PUBLIC "-//NISO//DTD ncx 2005-1//EN" "ncx-2005-1.dtd">\n'
@@ -179,3 +187,10 @@ def test_ebooklib_reads_a_translation() -> None:
         if one.file_name.endswith("xhtml")
     ]
     assert texts[:2] == [f"PART {n} PART {n} THE OLD BOAT & THE SEA." for n in "AB"]
+
+
+def test_chapters_of_too_many_tags_are_refused() -> None:
+    with at_most_tags(100):
+        in_upper_case(epub("<p>One</p>" * 10))
+        with pytest.raises(DataError, match="two.xhtml, more than 100 tags in the file"):
+            parse(epub("<br/>" * 100), ENGLISH_GERMAN)

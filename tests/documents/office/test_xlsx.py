@@ -11,7 +11,16 @@ import pytest
 from dragoman.documents.office.cells import Compared, is_cell_text
 from dragoman.documents.office.xlsx import parse
 from dragoman.documents.segment import Content, Result, text_of
-from tests.documents.office.office_files import ENGLISH_GERMAN, A, S, shown, unpacked, upper, xlsx
+from tests.documents.office.office_files import (
+    ENGLISH_GERMAN,
+    A,
+    S,
+    at_most_tags,
+    shown,
+    unpacked,
+    upper,
+    xlsx,
+)
 
 KIND = "officedocument.spreadsheetml"
 
@@ -294,3 +303,10 @@ def seen(library: Any, data: bytes) -> list[object]:
 @pytest.mark.parametrize(("text", "words"), [("IT", True), ("A-1", False), ("12", False), ("x2", True)])
 def test_a_key_is_no_text(text: str, words: bool) -> None:
     assert is_cell_text(text) == words
+
+
+def test_cells_without_text_do_not_count_as_tags() -> None:
+    """They are no tree in memory."""
+    numbers = "".join(f'<row r="{n}"><c r="B{n}"><v>{n}</v></c></row>' for n in range(2, 200))
+    with at_most_tags(100):
+        assert sources(xlsx(strings("A boat"), cells=numbers)) == ["A boat"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from tests.documents.office.office_files import docx
 from tests.serving.standin import Running, keys_file, running, wait_for
 
 from dragoman.base.errors import DataError
@@ -224,6 +227,13 @@ def test_a_file_of_nothing_but_structure_is_refused(client: httpx.Client, piece:
     answer = client.post("/translate_file", data=ONE, files={"file": ("a.html", data)})
 
     assert (answer.status_code, "lines or tags" in answer.json()["error"]) == (413, True)
+
+
+def test_the_bytes_of_a_picture_in_a_zip_file_are_no_structure(client: httpx.Client) -> None:
+    file = io.BytesIO(docx("<w:p><w:r><w:t>A dog.</w:t></w:r></w:p>"))
+    with zipfile.ZipFile(file, "a") as package:
+        package.writestr("word/media/a.jpg", b"<" * 600_000)
+    assert send_file(client, "a.docx", file.getvalue()).status_code == 200
 
 
 def test_a_file_is_needed(client: httpx.Client) -> None:

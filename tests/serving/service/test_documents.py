@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import pytest
+from tests.documents.office.office_files import docx
 from tests.serving.engines import Shift, served
 from tests.serving.service.test_service import run
 
@@ -157,6 +158,14 @@ def test_a_damaged_file_is_read_once() -> None:
     with pytest.raises(DataError, match="line 1: damaged"):
         files._opened(b"", cast(Any, Damaged()), Ask(source=None, target="de"))
     assert read == ["en"]
+
+
+def test_a_zipped_file_of_too_many_tags_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is inflated counts, not the file: it may be a hundred times smaller."""
+    monkeypatch.setattr("dragoman.serving.service.service.MARKS", 100)
+    with pytest.raises(DataError, match="word/document.xml, more than 100 tags in the file"):
+        with_service(lambda service: asked(service, docx("<w:p/>" * 100), "docx"))
+    assert FORMATS["docx"].parse(docx("<w:p/>" * 100), Languages("en", "de"))  # no other limit has changed
 
 
 def test_an_unknown_language_is_refused() -> None:

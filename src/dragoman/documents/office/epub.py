@@ -120,6 +120,7 @@ class _Chapter:
         self.name = name
         self._data = package.read(name)
         with errors_in(name):
+            package.count_tags(name, self._data)
             declared = DECLARED.match(self._data)
             decoded = decode_file(self._data, declared[1].decode() if declared else None)
             self._html = Html(decoded, languages, True, xml=True)

@@ -10,6 +10,7 @@ import re
 import struct
 import zlib
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -21,6 +22,7 @@ _MEMBER_SIZE = 64 << 20  # bytes, inflated
 _TOTAL_SIZE = 256 << 20
 _RATIO, _RATIO_FROM = 200, 1 << 20  # a member above the second number grows by the first at most
 _STORED, _DEFLATED = 0, 8
+most_tags = ContextVar("most_tags", default=2_000_000)  # of a file, with less than a kilobyte for each
 _ENCRYPTED = 0x0001 | 0x0040 | 0x2000  # flags: encrypted, strongly, and with a hidden directory
 _DESCRIPTOR = 0x0008  # flag: sizes follow the data
 _UTF8 = 0x0800
@@ -56,7 +58,8 @@ class Package:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._inflated = 0
+        self._inflated = self._tags = 0
+        self._counted: set[str] = set()
         self._directory, self._tail, count = _end(data)
         self._members = _members(data, count, self._directory, self._tail)
 
@@ -94,6 +97,14 @@ class Package:
         if len(data) != size or zlib.crc32(data) != crc:
             raise DataError(f"{name} is damaged: its checksum is wrong", hint=_DAMAGED)
         return data
+
+    def count_tags(self, name: str, data: bytes) -> None:
+        """Count the tags of a member that becomes a tree, once. Raises DataError if the file has too many."""
+        if name not in self._counted:
+            self._tags += data.count(b"<")
+            self._counted.add(name)
+        if self._tags > (most := most_tags.get()):
+            raise DataError(f"more than {most:,} tags in the file", hint="divide it")
 
     def replace(self, changes: Mapping[str, bytes]) -> bytes:
         """Return the file with new contents for these members.

@@ -20,7 +20,6 @@ from dragoman.documents.xml.edits import retag
 from dragoman.documents.xml.pieces import ATTRIBUTE, Element, read_xml, without_collection
 from dragoman.text.xml import FORBIDDEN, escape, escape_attribute
 
-_TAGS = 2_000_000  # with less than a kilobyte of memory for each
 _DEEPEST = 20  # paragraphs inside each other, as in text boxes
 _EAST_ASIAN = {"ja", "ko", "zh"}
 _FILE = re.compile(r"\S+\.\w{2,4}|\w:\\.*\.\w{2,4}")  # what programs write for want of a description
@@ -169,7 +168,7 @@ class OfficeDocument:
 
     def _relabelled(self, name: str, member: bytes) -> bytes:
         with errors_in(name):
-            decoded, root = read_tree(member)
+            decoded, root = read_tree(self._package, name, member)
             return decoded.encode(apply(decoded.text, self._labels[name](decoded.text, root)))
 
 
@@ -184,14 +183,13 @@ def read_member(package: Package, name: str) -> tuple[Decoded, Element]:
     """Return a member as text, and its root element. Errors name the member."""
     data = package.read(name)
     with errors_in(name):
-        return read_tree(data)
+        return read_tree(package, name, data)
 
 
 @without_collection()
-def read_tree(data: bytes) -> tuple[Decoded, Element]:
-    """Return an XML file as text, and its root. Raises DataError as `read_xml` does, and if it is too big."""
-    if data.count(b"<") > _TAGS:
-        raise unsafe(f"more than {_TAGS:,} tags")
+def read_tree(package: Package, name: str, data: bytes) -> tuple[Decoded, Element]:
+    """Return a member as text, and its root. Raises DataError as `read_xml` and `count_tags` do."""
+    package.count_tags(name, data)
     decoded, _, root = read_xml(data, texts=True)
     return decoded, root
 

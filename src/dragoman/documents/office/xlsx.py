@@ -73,7 +73,7 @@ def parse(data: bytes, languages: Languages) -> OfficeDocument:
                 if 't="s"' in shared[1] and (cell := _CELL.search(shared[1])):
                     places.setdefault(int(shared[2]), f"{name.rpartition('/')[2]}, cell {cell[1]}")
             if _OWN_TEXT.search(text):
-                sheets.append((name, *read_tree(member)))
+                sheets.append((name, *read_tree(found.package, name, member)))
     parts = []
     for name in found.named("spreadsheetml.sharedStrings+xml"):
         strings, root = read_member(found.package, name)

@@ -15,10 +15,10 @@ from dragoman.serving.apis.endpoints import Call
 from dragoman.serving.http.errors import Refusal
 from dragoman.serving.http.fields import Upload
 from dragoman.serving.service.ask import Ask, TranslatedDocument
+from dragoman.serving.service.limits import MARKS
 
 _PIECE = 64 * 2**10  # bytes
-_STRUCTURE = b"<[{*_`\r\n"  # each takes up to 600 bytes of memory to read, and 150 us
-_MOST_STRUCTURE = 500_000
+_MARKS = b"<[{*_`\r\n"
 
 
 async def document_of(call: Call, upload: Upload, ask: Ask) -> tuple[TranslatedDocument, str]:
@@ -39,14 +39,16 @@ def upload_format(call: Call, upload: Upload) -> Format:
         raise Refusal(400, "Invalid request: empty file", field="file")
     if len(upload.data) > most:
         raise Refusal(413, f"File is too large: at most {most:,} bytes are allowed", field="file")
-    if len(upload.data) - len(upload.data.translate(None, _STRUCTURE)) > _MOST_STRUCTURE:
-        raise Refusal(413, f"File has more than {_MOST_STRUCTURE:,} lines or tags: divide it", field="file")
     name = Path(f"file{_named(upload)}")  # which is never opened
     try:
-        return document_format(name, upload.data)
+        format = document_format(name, upload.data)
     except DataError as error:
         what = f": {REFUSED[name.suffix]}" if name.suffix in REFUSED else ""
         raise Refusal(400, f"This file format is not supported{what}", field="file") from error
+    # Those of a zipped file are counted when it is read.
+    if not format.is_zipped and len(upload.data) - len(upload.data.translate(None, _MARKS)) > MARKS:
+        raise Refusal(413, f"File has more than {MARKS:,} lines or tags: divide it", field="file")
+    return format
 
 
 def suffix_of(upload: Upload, format: Format) -> str:

@@ -9,6 +9,8 @@ from typing import Annotated
 from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.base.options import Option, Options
 
+MARKS = 500_000  # tags, lines and the like of a document: each takes up to 600 bytes to read, and 150 us
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limits(Options, section="limits"):

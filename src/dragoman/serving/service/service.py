@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dragoman.base.errors import ConfigError
+from dragoman.documents.office.package import most_tags
 from dragoman.serving.service.admission import Admission, Counting, QueuePlace
 from dragoman.serving.service.ask import Answer, Ask, Guess, TranslatedDocument
 from dragoman.serving.service.documents import FileTranslator
 from dragoman.serving.service.languages import Pairs, detect_language
-from dragoman.serving.service.limits import Late, Limits, NotReady, Overloaded, TooLong
+from dragoman.serving.service.limits import MARKS, Late, Limits, NotReady, Overloaded, TooLong
 from dragoman.serving.service.memories import Memories
 from dragoman.serving.service.models import ModelSpec, ServedModel, load_all
 from dragoman.serving.service.routing import Router, decoding_of
@@ -67,7 +68,7 @@ class Service:
         self._memories, self._counting = memories or Memories({}), counting or Counting()
         self._threads = Turns(self.limits.threads, "translate")
         self._preparing = ThreadPoolExecutor(_PREPARING, "prepare")
-        self._reading = ThreadPoolExecutor(_READING, "read")
+        self._reading = ThreadPoolExecutor(_READING, "read", most_tags.set, (MARKS,))
         self._admission = Admission(self.limits, self._counting, time.monotonic)
         self._router = Router(
             self.pairs,
