@@ -86,14 +86,14 @@ class StandIn:
         return sum(map(len, texts))
 
     async def translate(
-        self, texts: Sequence[str], ask: Ask, *, client: str, deadline: float
+        self, texts: Sequence[str], ask: Ask, *, client: str, deadline: float, each: Any = None
     ) -> list[Answer]:
         self.asked.append((list(texts), ask, client))
         self.check(texts, ask)
         route = self._route(ask)
         await self._pass(deadline)
         confidence = 0.75 if ask.detects else None
-        return [
+        answers = [
             Answer(
                 text=text.upper(),
                 source=route.source,
@@ -103,6 +103,9 @@ class StandIn:
             )
             for text in texts
         ]
+        for number, answer in enumerate(answers if each else ()):
+            each(number, answer)
+        return answers
 
     async def translate_document(
         self, data: bytes, format: Format, ask: Ask, *, client: str, deadline: float, use: Any

@@ -8,7 +8,7 @@ import json
 import math
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -16,7 +16,9 @@ from tests.serving.standin import Running, StandIn, running, wait_for
 from tests.translation.bundles import several_bundle
 
 from dragoman import Translator
+from dragoman.serving.apis.endpoints import ServerState
 from dragoman.serving.apis.own import _events, _result
+from dragoman.serving.http.settings import Settings
 from dragoman.serving.service.ask import Answer, Ask, Route
 from dragoman.serving.service.limits import Overloaded
 from dragoman.serving.service.models import ServedModel
@@ -102,6 +104,12 @@ def events(text: str) -> list[tuple[str, Any]]:
     return found
 
 
+def test_a_stream_is_one_request_of_the_service(server: Running, client: httpx.Client) -> None:
+    """With one place in the queue: with one for each text, the queue grew a hundredfold."""
+    client.post("/v1/translate", json={"texts": ["a", "b", "c"], **ONE, "stream": True})
+    assert [texts for texts, _, _ in server.standin.asked] == [["a", "b", "c"]]
+
+
 def test_a_stream(client: httpx.Client) -> None:
     answer = client.post("/v1/translate", json={"texts": ["a", "b", "c"], **ONE, "stream": True})
     *segments, (last, footer) = events(answer.text)
@@ -137,7 +145,8 @@ def test_all_texts_of_a_stream_that_fail_are_looked_at() -> None:
     """asyncio reports an error that nobody looked at when its task is deleted."""
     standin, reports = StandIn(), list[str]()
     standin.failing = Overloaded("full", retry_after=1)
-    call: Any = SimpleNamespace(service=standin, client="", deadline=math.inf)
+    state = ServerState(cast(Service, standin), Settings())
+    call: Any = SimpleNamespace(state=state, service=standin, client="", deadline=math.inf)
 
     async def streamed() -> list[str]:
         asyncio.get_running_loop().set_exception_handler(lambda _, about: reports.append(about["message"]))
@@ -149,6 +158,7 @@ def test_all_texts_of_a_stream_that_fail_are_looked_at() -> None:
 
     (answer,) = asyncio.run(streamed())
     assert answer.startswith("event: error")
+    assert "full" in answer
     assert reports == []
 
 
@@ -169,9 +179,9 @@ def test_who_leaves_a_stream_frees_its_place() -> None:
         server.standin.gate.clear()
         body = {"texts": ["a", "b"], **ONE, "stream": True}
         with client.stream("POST", "/v1/translate", json=body):
-            wait_for(lambda: len(server.standin.asked) == 2)
+            wait_for(lambda: server.standin.asked)
         client.close()
-        wait_for(lambda: server.standin.cancelled == 2)
+        wait_for(lambda: server.standin.cancelled == 1)
         wait_for(lambda: server.state.in_flight == 0)
 
 

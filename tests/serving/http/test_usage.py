@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.serving.standin import running
+from tests.serving.standin import running, wait_for
 from tests.serving.web.dictionary import service_of
 
 from dragoman.base.errors import DataError
@@ -169,6 +169,26 @@ def test_a_stream_is_within_the_quota_or_refused(keys: Keys) -> None:
         refused = sent("x" * 10, "x" * 6)
         assert (refused.status_code, "Quota exceeded" in refused.json()["detail"]) == (429, True)
         assert told(client, "K1") == (10, 25)
+
+
+def test_a_stream_that_breaks_off_counts_what_was_answered(
+    keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(keys=keys) as server, server.client(headers={"Authorization": "Bearer K1"}) as client:
+        translate = server.standin.translate
+
+        async def breaks(texts: Any, *words: Any, each: Any, **named: Any) -> Any:
+            await translate(texts[:1], *words, each=each, **named)
+            raise Overloaded("full", retry_after=1)
+
+        monkeypatch.setattr(server.standin, "translate", breaks)
+        own: dict[str, Any] = {"source": "en", "target": "de", "stream": True, "texts": ["x" * 5, "x" * 9]}
+        answer = client.post("/v1/translate", json=own).text
+        assert [line for line in answer.splitlines() if line.startswith("event")] == [
+            "event: segment",
+            "event: error",
+        ]
+        wait_for(lambda: told(client, "K1") == (5, 25))
 
 
 def test_more_than_a_whole_quota_is_too_much_at_any_time(keys: Keys) -> None:

@@ -37,6 +37,20 @@ def test_the_queue_is_bounded() -> None:
     queue.enter("b", 60)
 
 
+def test_the_number_of_places_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step looks at all of them."""
+    monkeypatch.setattr("dragoman.serving.service.admission._PLACES", 3)
+    queue, _ = admission()
+    places = [queue.enter("a", 1) for _ in range(3)]
+    for speed in (0.0, 1000.0):
+        queue.pace.speed = speed
+        with pytest.raises(Overloaded, match="the queue is full") as error:
+            queue.enter("b", 1)
+        assert error.value.retry_after == 1
+    places[1].leave()
+    queue.enter("b", 1)
+
+
 def test_a_request_larger_than_the_queue_enters_when_it_is_empty() -> None:
     queue, _ = admission(queue_characters=10)
     place = queue.enter("a", 1000)

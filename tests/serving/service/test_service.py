@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from tests.serving.engines import Several, Shift, ask, served, until
 from tests.translation.bundles import PAIRS, TRAINED, several_bundle
+from tests.translation.letters import LETTERS
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.serving.service.ask import Ask, Route
@@ -20,6 +21,7 @@ from dragoman.serving.service.service import Service
 from dragoman.text.checks.faults import Fault
 from dragoman.translation.memory.store import TranslationMemory
 from dragoman.translation.native.build import unavailable
+from dragoman.translation.search.engine import Hypothesis
 from dragoman.translation.search.rules import Prefix
 from dragoman.translation.translator import Translator
 
@@ -478,6 +480,64 @@ def test_an_error_reaches_all_who_wait_and_is_not_kept() -> None:
         assert [str(one) for one in both] == ["broken", "broken"]
         assert (await ask(service, "abc"))[0].text == "bcd"
         assert service._admission.characters == 0
+
+    run(service, story())
+
+
+class Waiting(Shift):
+    """Waits for the gate with one text only, or fails with another."""
+
+    def _wait(self) -> None:
+        """See `_answer`."""
+
+    def _answer(self, source: Sequence[int], more: int) -> Hypothesis:
+        text = "".join(LETTERS[token - 4] for token in source)
+        if text == "hid":
+            super()._wait()
+        if text == "bad":
+            raise DragomanError("broken")
+        return super()._answer(source, more)
+
+
+def test_texts_apart_share_a_place_and_do_not_wait_for_each_other() -> None:
+    gate = threading.Event()
+    service = service_of(served("m", Waiting(gate=gate)))
+    seen: list[tuple[int, str]] = []
+
+    async def story() -> None:
+        how = Ask(source="en", target="de")
+        task = asyncio.create_task(
+            service.translate(
+                ["hid", "abc"],
+                how,
+                client="c",
+                deadline=time.monotonic() + 60,
+                each=lambda number, answer: seen.append((number, answer.text)),
+            )
+        )
+        await until(lambda: seen)
+        assert (seen, service._admission.places) == ([(1, "bcd")], 1)
+        gate.set()
+        assert [one.text for one in await task] == ["ije", "bcd"]
+        assert seen == [(1, "bcd"), (0, "ije")]
+
+    run(service, story())
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_text_that_fails_ends_those_beside_it(number: int) -> None:
+    service = service_of(served("m", Waiting(gate=threading.Event())))
+
+    async def story() -> None:
+        texts = ["hid", "hid"]
+        texts[number] = "bad"
+        how, seen = Ask(source="en", target="de"), list[int]()
+        with pytest.raises(DragomanError, match="^broken$"):
+            await service.translate(
+                texts, how, client="c", deadline=time.monotonic() + 60, each=lambda n, _: seen.append(n)
+            )
+        await until(lambda: service._admission.places == 0)
+        assert seen == []
 
     run(service, story())
 

@@ -137,12 +137,12 @@ class Call:
             return await self.service.translate(texts, ask, client=self.client, deadline=self.deadline)
 
     @contextmanager
-    def using(self, characters: int = 0, *, taken: int = 0) -> Iterator[Callable[[int], None]]:
+    def using(self, characters: int = 0) -> Iterator[Callable[[int], None]]:
         """Count characters as used by the client, unless the block fails. Raises Refusal beyond its quota.
 
-        Yields a function that counts more. `taken` were counted before by `use`.
+        Yields a function that counts more.
         """
-        used = taken
+        used = 0
 
         def use(more: int) -> None:
             nonlocal used

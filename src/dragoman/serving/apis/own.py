@@ -87,17 +87,17 @@ def _ask(call: Call) -> Ask:
 
 async def _events(call: Call, texts: Sequence[str], ask: Ask, *, scores: bool) -> AsyncIterator[str]:
     """A segment for each text as soon as it is translated, in any order, then `done`; or `error`."""
-    began = time.monotonic()
+    began, found = time.monotonic(), [asyncio.Future[tuple[int, Answer]]() for _ in texts]
 
-    async def translated(index: int) -> tuple[int, Answer]:
-        one = texts[index : index + 1]
-        # The call has been answered.
-        with call.state.holding(call.service), call.using(taken=len(texts[index])):
-            (answer,) = await call.service.translate(one, ask, client=call.client, deadline=call.deadline)
-        return index, answer
+    def each(index: int, answer: Answer) -> None:
+        found[index].set_result((index, answer))
 
-    tasks = [asyncio.ensure_future(translated(index)) for index in range(len(texts))]
-    waiting, answers = set(tasks), list[Answer]()
+    async def translated() -> None:
+        with call.state.holding(call.service):  # the call has been answered
+            await call.service.translate(texts, ask, client=call.client, deadline=call.deadline, each=each)
+
+    work, answers = asyncio.ensure_future(translated()), list[Answer]()
+    waiting: set[asyncio.Future[Any]] = {work, *found}
     try:
         while waiting:
             done, waiting = await asyncio.wait(
@@ -105,17 +105,20 @@ async def _events(call: Call, texts: Sequence[str], ask: Ask, *, scores: bool) -
             )
             if not done:
                 yield ": still here\n\n"
-            for index, answer in sorted(task.result() for task in done):
+            for index, answer in sorted(one.result() for one in done - {work}):
                 answers.append(answer)
                 yield _event("segment", {"index": index, **_result(answer, ask, scores=scores)})
+            if work in done:
+                await work  # raises its error
         yield _event("done", _footer(answers, began))
     except Exception as error:
         refusal = refusal_of(error, "/v1/translate")
         yield _event("error", {"status": refusal.status, "detail": refusal.text})
     finally:
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)  # of several that failed, one was looked at
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        left = (len(text) for text, one in zip(texts, found, strict=True) if not one.done())
+        call.state.usage.add(call.client, -sum(left))
 
 
 def _event(name: str, data: dict[str, Any]) -> str:

@@ -35,6 +35,7 @@ from dragoman.serving.http.fields import (
 from dragoman.serving.page.words import sentence_table
 from dragoman.serving.service.ask import Answer, Ask
 from dragoman.serving.service.inspection import BEAM, Question
+from dragoman.serving.service.service import together
 from dragoman.text.corpora.context import SENTENCES
 from dragoman.text.guidance import Match
 from dragoman.text.segmenter import segment_text
@@ -92,19 +93,14 @@ async def _tables(
     free = [one for one in dict.fromkeys(sentences) if one not in chosen]
     most = call.service.limits.texts
     with call.using(sum(len(text) for text, _ in {*free, *chosen})):  # all or nothing
-        try:
-            async with asyncio.TaskGroup() as group:
-                portions = [free[at : at + most] for at in range(0, len(free), most)]
-                tasks = [
-                    group.create_task(_translate(call, [*texts], replace(ask, contexts=contexts)))
-                    for texts, contexts in (zip(*portion, strict=True) for portion in portions)
-                ]
-                for (text, context), prefix in chosen.items():
-                    own = replace(ask, prefix=prefix, contexts=(context,))
-                    tasks.append(group.create_task(_begun(call, text, own)))
-        except BaseExceptionGroup as errors:
-            raise errors.exceptions[0] from None
-    answers = chain.from_iterable(task.result() for task in tasks)
+        portions = [free[at : at + most] for at in range(0, len(free), most)]
+        works = [
+            _translate(call, [*texts], replace(ask, contexts=contexts))
+            for texts, contexts in (zip(*portion, strict=True) for portion in portions)
+        ]
+        for (text, context), prefix in chosen.items():
+            works.append(_begun(call, text, replace(ask, prefix=prefix, contexts=(context,))))
+        answers = chain.from_iterable(await together(works))
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for one, answer in zip([*free, *chosen], answers, strict=True):
         table = sentence_table(one[0], answer.text, answer.translation, answer.match)

@@ -44,6 +44,7 @@ class Counting:
 
 
 _LONGEST_WAIT = 60.0  # seconds
+_PLACES = 2000  # each step looks at all
 _MARGIN = 0.7  # of the time to a deadline that work is planned for
 _PATIENCE = 8.0  # times its own work that a request waits before it counts as urgent as shorter ones
 FULL = 2000 * max(2, usable_cores())  # characters that keep the models busy
@@ -149,8 +150,8 @@ class Admission:
         order = min(due, now + _PATIENCE * characters / speed) if speed else due
         place = QueuePlace(characters, order, due, deadline, self)
         excess = characters + self.characters - self._limits.queue_characters
-        if self._places and excess > 0:
-            raise self._refusal("the queue is full", excess / (speed or excess))
+        if self._places and (excess > 0 or len(self._places) >= _PLACES):
+            raise self._refusal("the queue is full", excess / (speed or math.inf))
         if self._places and speed and (late := self._late(place, now)) > 0:
             raise self._refusal("the server is busy: this would not be done in time", late)
         self._pay(client, characters)

@@ -12,12 +12,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dragoman.base.errors import ConfigError
 from dragoman.documents.office.package import most_tags
@@ -49,6 +49,7 @@ _GRACE = 5.0  # seconds in which stopped work notices it
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+Each = Callable[[int, Answer], None]
 
 
 class Service:
@@ -127,12 +128,12 @@ class Service:
         self._started = True
 
     async def translate(
-        self, texts: Sequence[str], ask: Ask, *, client: str, deadline: float
+        self, texts: Sequence[str], ask: Ask, *, client: str, deadline: float, each: Each | None = None
     ) -> list[Answer]:
         """Return an answer for each text, in order. Cancel it to give up: its place becomes free.
 
         `client` is a key or an address, whose share of the queue is used. `deadline` is a time of
-        `time.monotonic`.
+        `time.monotonic`. `each` is called with the number and the answer of each text as soon as it is there.
 
         Raises UnknownLanguage, TooLong, Overloaded, Late, NotReady (see `errors.py`), and ConfigError for
         options that the limits forbid, or for a model, an adapter or a list of terms that is not loaded.
@@ -140,13 +141,22 @@ class Service:
         characters = self.check(texts, ask)
         started = time.monotonic()
         async with self._place(len(texts), characters, client, deadline) as place:
-            answers = await self._router.answers(texts, ask, place)
+            if each is None:
+                answers = await self._router.answers(texts, ask, place)
+            else:
+                alone = [self._alone(*both, ask, place, each) for both in enumerate(texts)]
+                answers = await together(alone)
         if lacking := sum(one.lacking for one in answers):
             self._counting.count("lacking", lacking)
             log.warning("%d of %d translations lack most of the source", lacking, len(answers))
         for pair in {(one.route.source, one.route.target) for one in answers}:
             self._counting.took(pair, time.monotonic() - started)
         return answers
+
+    async def _alone(self, number: int, text: str, ask: Ask, place: QueuePlace, each: Each) -> Answer:
+        (answer,) = await self._router.answers([text], ask, place)
+        each(number, answer)
+        return answer
 
     def check(self, texts: Sequence[str], ask: Ask) -> int:
         """Return how many characters a request counts for. Raises what `translate` raises before its work."""
@@ -286,6 +296,16 @@ class Service:
 
     async def _prepare(self, call: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._preparing, call)
+
+
+async def together(works: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """Return the results of all, in order. The first error ends the others, and is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in works]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def _speed_of(model: ServedModel, limits: Limits) -> float:
