@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.serving.standin import Running, keys_file
+from tests.serving.standin import Running, StandIn, keys_file
 from tests.serving.web.dictionary import service_of
 
 from dragoman import Translator
@@ -436,6 +436,15 @@ def test_how_shows_the_sentence_from_inside(show: Show, serve: Serve, tmp_path: 
     playwright.expect(how.locator("#view-difference .version .sentence").first).to_have_text(text)
 
 
+def test_the_link_inside_has_what_is_read_there(show: Show, serve: Serve) -> None:
+    page = show(serve(StandIn()))
+    write(page, "A dog.", "A DOG.")
+    page.locator("#option-adapter").select_option("legal")
+    page.locator("#option-terms").select_option("product")
+    shows(page, "A DOG.")
+    assert page.locator("#how").get_attribute("href") == "how#source=en&target=de&text=A+dog."
+
+
 # When there is no answer
 
 
@@ -444,6 +453,9 @@ def test_a_key_is_asked_for_and_kept_in_the_tab(show: Show, serve: Serve, tmp_pa
     own = serve(service_of(), keys=keys)
     page = show(own, failing=True)
     dialog = page.locator("#key")
+    playwright.expect(dialog).to_be_visible()
+    page.locator("#key-cancel").click()
+    source(page).fill("A")
     playwright.expect(dialog).to_be_visible()
     page.keyboard.type("wrong")
     page.keyboard.press("Enter")
