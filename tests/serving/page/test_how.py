@@ -57,6 +57,7 @@ def test_what_is_offered(client: httpx.Client, translator: Translator) -> None:
     assert answer.json() == {
         "models": [
             {
+                "model": "en-de",
                 "sources": ["en"],
                 "targets": ["de"],
                 "architecture": "transformer",
@@ -124,6 +125,25 @@ def test_the_data_is_that_of_the_report(client: httpx.Client, translator: Transl
     assert both["traces"][0]["target"]["text"] != both["traces"][1]["target"]["text"]
 
 
+def test_the_named_model_is_inspected() -> None:
+    """Of several for a pair; without a name, the first."""
+    models = [ServedModel(name, Translator.of(bundle(transformer(), seed=n))) for n, name in enumerate("abc")]
+    with running(StandIn(models=models)) as server, server.client() as client:
+        assert [one["model"] for one in client.get("/v1/how").json()["models"]] == ["a", "b", "c"]
+
+        def table(**model: str) -> Any:
+            answer = client.post("/v1/how", json={**ASKED, "options": {"beam": 1}, **model})
+            assert answer.status_code == 200
+            return answer.json()["traces"][0]["steps"]
+
+        a, b, default = table(model="a"), table(model="b"), table()
+        assert a != b
+        assert a == default
+        unknown = client.post("/v1/how", json={**ASKED, "model": "x"})
+        assert unknown.status_code == 400
+        assert "models of this pair: a, b, c" in unknown.json()["detail"]
+
+
 def test_what_the_server_translates_is_not_changed() -> None:
     """With the PyTorch engine both use the same weights."""
     translator = Translator.of(bundle(transformer(), seed=2))
@@ -152,6 +172,8 @@ def test_what_the_server_translates_is_not_changed() -> None:
         ({"text": "\ud800"}, 400, "surrogate"),
         ({"source": "fr"}, 400, "fr is not supported"),
         ({"target": 3}, 400, "target must be text"),
+        ({"model": 3}, 400, "model must be text"),
+        ({"model": "de-en"}, 400, "no model 'de-en' from en to de"),
         ({"more": 1}, 400, "more: unknown field"),
         ({"interventions": []}, 400, "interventions must be an object"),
         ({"interventions": {"heads": 1}}, 400, "not an intervention"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.inspection.models import KINDS, bundle
+from tests.inspection.models import KINDS, bundle, transformer
 from tests.serving.standin import StandIn, running
 
 from dragoman import Translator
@@ -25,26 +25,43 @@ def translator() -> Translator:
 
 
 @pytest.fixture(scope="module")
-def address(translator: Translator) -> Iterator[str]:
+def french() -> dict[str, Translator]:
+    """Two models of one pair."""
+    named = {"large": bundle(transformer(), seed=1), "small": bundle(transformer(), seed=2)}
+    return {name: Translator.of(replace(one, target_language="fr")) for name, one in named.items()}
+
+
+@pytest.fixture(scope="module")
+def address(translator: Translator, french: dict[str, Translator]) -> Iterator[str]:
     recurrent = Translator.of(replace(bundle(KINDS["lstm-dot"]), source_language="de", target_language="en"))
-    models = [ServedModel("en-de", translator), ServedModel("de-en", recurrent)]
+    named = {"en-de": translator, "de-en": recurrent, **french}
+    models = [ServedModel(name, one) for name, one in named.items()]
     with running(StandIn(models=models)) as server:
         yield server.url
 
 
 @pytest.fixture
 def visit(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
-    """Opens the page. No test may ask another host, or cause an error on the console."""
+    """Opens the page. No test may ask another host, or cause an error on the console.
+
+    With `failing=True`, answers that are errors are none.
+    """
     complaints: list[str] = []
     asked: list[str] = []
     contexts = []
 
-    def opened(place: str = SENTENCE, *, changing: bool = True, **options: Any) -> Any:
+    def opened(place: str = SENTENCE, *, changing: bool = True, failing: bool = False, **options: Any) -> Any:
         contexts.append(context := browser.new_context(reduced_motion="reduce", **options))
         page = context.new_page()
         page.set_default_timeout(120_000)
         page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda m: m.type in ("error", "warning") and complaints.append(m.text))
+
+        def complain(message: Any) -> None:
+            refused = failing and "Failed to load resource" in message.text
+            if message.type in ("error", "warning") and not refused:
+                complaints.append(message.text)
+
+        page.on("console", complain)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(f"{address}/how{place}")
         if changing:
@@ -177,6 +194,67 @@ def test_other_models_and_errors(visit: Callable[..., Any]) -> None:
     page.keyboard.press("Enter")
     page.wait_for_function("() => document.querySelector('.result .sentence').textContent.includes('Anna')")
     assert page.evaluate("location.hash") == "#source=en&target=de&text=Anna+sleeps."
+
+
+def test_the_model_of_a_pair_is_chosen(visit: Callable[..., Any], french: dict[str, Translator]) -> None:
+    def shown(page: Any) -> tuple[str, str]:
+        settled(page, changed=False)
+        return page.locator("#view-translation .sentence").nth(1).inner_text().removesuffix(
+            " </s>"
+        ), page.evaluate("location.hash")
+
+    texts = {name: one.inspect("Tom").target.text for name, one in french.items()}
+    assert texts["large"] != texts["small"]
+    page = visit("#source=en&target=fr&text=Tom", changing=False)
+    place = "#source=en&target=fr&model={}&text=Tom"
+    assert shown(page) == (texts["large"], place.format("large"))
+    target = page.locator("select").nth(1)
+    assert target.locator("option").all_inner_texts() == ["German", "French: large", "French: small"]
+    target.select_option(label="French: small")
+    page.wait_for_function(
+        "text => document.querySelector('.result').innerText.includes(text)", arg=texts["small"]
+    )
+    assert shown(page) == (texts["small"], place.format("small"))
+    other = visit(place.format("small"), changing=False)
+    assert shown(other)[0] == texts["small"]
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        (
+            "#source=de&target=fr&text=Tom",
+            "No single model translates from German to French. Choose other languages.",
+        ),
+        (
+            "#source=es&target=de&text=Tom",
+            "No single model translates from Spanish to German. Choose other languages.",
+        ),
+        (
+            "#source=en&target=fr&model=old&text=Tom",
+            "No model “old” translates from English to French. Choose other languages.",
+        ),
+    ],
+)
+def test_a_pair_without_a_model_is_not_shown_as_another(
+    visit: Callable[..., Any], place: str, why: str
+) -> None:
+    page = visit(changing=False)
+    settled(page, changed=False)
+    page.evaluate("place => { location.hash = place; }", place)
+    page.wait_for_function("text => document.querySelector('.status').textContent === text", arg=why)
+    assert page.locator(".result").inner_text() == ""
+    assert page.locator("textarea").input_value() == "Tom"
+    page.get_by_role("button", name="Show").click()
+    settled(page, changed=False)
+
+
+def test_a_text_that_is_too_long_is_refused_not_cut(visit: Callable[..., Any]) -> None:
+    page = visit(f"#source=en&target=de&text={'a' * 501}", changing=False, failing=True)
+    page.wait_for_function(
+        "() => document.querySelector('.status.failed')?.textContent.includes('at most 500')"
+    )
+    assert len(page.locator("textarea").input_value()) == 501
 
 
 def test_the_text_leaves_the_query(visit: Callable[..., Any]) -> None:

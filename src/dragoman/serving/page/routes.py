@@ -21,17 +21,7 @@ from dragoman.serving.apis.endpoints import Call, Endpoint, Plain
 from dragoman.serving.apis.libretranslate import language_tables
 from dragoman.serving.apis.own import MATCH, WORD_PAIRS, model_table
 from dragoman.serving.http.errors import Refusal
-from dragoman.serving.http.fields import (
-    Fields,
-    described,
-    flag,
-    number,
-    section,
-    sections,
-    table,
-    text,
-    whole,
-)
+from dragoman.serving.http.fields import Fields, flag, number, section, sections, table, text, whole
 from dragoman.serving.page.words import sentence_table
 from dragoman.serving.service.ask import Answer, Ask
 from dragoman.serving.service.inspection import BEAM, Question
@@ -181,7 +171,7 @@ async def _offer(call: Call) -> Plain:
 
 async def _how(call: Call) -> Plain:
     """The data of the report, for the untouched run and for the changed one."""
-    asked = (call[name] for name in ("text", "source", "target", "interventions", "options"))
+    asked = (call[name] for name in ("text", "source", "target", "interventions", "options", "model"))
     with call.using(len(call["text"])):
         return await call.state.how.answer(Question(*asked))
 
@@ -240,7 +230,7 @@ _SHOWN = {
     "target_at": int,
     "words": [{"start": int, "end": int, "confidence": (float, None)}],
     "source_words": WORD_PAIRS,
-    "links": described(WORD_PAIRS, "Numbers of words: source, target."),
+    "links": {**WORD_PAIRS, "description": "Numbers of words: source, target."},
     "remembered": bool,
     "lacking": bool,
     "truncated": bool,
@@ -302,6 +292,7 @@ ENDPOINTS = (
             "text": text(required=True, empty=True),
             "source": text(required=True),
             "target": text(required=True),
+            "model": text("Its name; by default the first model of the pair."),
             "interventions": table("The changes; see the guide on inspection."),
             "options": section(
                 {"beam": whole(None, least=1, most=BEAM), "length_penalty": number(least=0, most=10)}

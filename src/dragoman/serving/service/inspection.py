@@ -44,13 +44,14 @@ class Question:
     target: str
     interventions: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)  # beam, length_penalty
+    model: str | None = None  # the name of a model of the pair; None: the first
 
 
 class Inspector:
     """Inspects sentences with the models of a server. Independent of HTTP."""
 
     def __init__(self, models: Iterable[ServedModel], *, seconds: float = SECONDS) -> None:
-        """The first model of a pair counts. `seconds`: after which a run is given up, queueing included."""
+        """`seconds`: after which a run is given up, queueing included."""
         self._models, self.seconds = {one.name: one for one in models}, seconds
         self._pairs = Pairs(leg for one in self._models.values() for leg in one.legs)
         self._bundles: dict[str, Bundle] = {}  # by the names of models; filled by the thread
@@ -62,7 +63,7 @@ class Inspector:
         """The models, and their parts that can be changed. Loads nothing. Raises NoPyTorch."""
         _need_pytorch()
         models = [
-            {"sources": leg.sources, "targets": leg.targets, **_about(_config_of(one.translator))}
+            {"model": one.name, "sources": leg.sources, "targets": leg.targets} | _about(one.translator)
             for one in self._models.values()
             for leg in one.legs
         ]
@@ -99,7 +100,7 @@ class Inspector:
 
     def _route(self, question: Question) -> Route:
         """The route through one model. Raises UnknownLanguage for a pair without a route."""
-        route = self._pairs.find(question.source, question.target)
+        route = self._pairs.find(question.source, question.target, model=question.model)
         if len(route.models) != 1:
             what = f"no model from {question.source} to {question.target}"
             raise UnknownLanguage(what, language=question.target)
@@ -153,15 +154,10 @@ def _need_pytorch() -> None:
         raise NoPyTorch("this server has no PyTorch", hint="install it: pip install 'dragoman[train]'")
 
 
-def _config_of(translator: Translator) -> Architecture:
-    """The shape of a model, without loading it again."""
+def _about(translator: Translator) -> dict[str, Any]:
+    """The parts that an intervention can change, without loading it again: layers, heads and positions."""
     engine: Any = getattr(translator.engine, "engine", translator.engine)  # within the one that is shared
     config: Architecture = engine.model.config if hasattr(engine, "model") else engine.config
-    return config
-
-
-def _about(config: Architecture) -> dict[str, Any]:
-    """The parts that an intervention can change: layers and heads of each attention, and positions."""
     heads: dict[str, tuple[int, int]] = {}
     if isinstance(config, TransformerConfig | SSRUConfig):
         heads["encoder"] = (config.encoder_layers, config.heads)

@@ -123,8 +123,8 @@ function showCurrent() {
     const which = draft.sentences.length > 1 ? ` ${draft.sentences.indexOf(sentence) + 1}` : "";
     by("how").textContent = `Look inside sentence${which}`;
     if (!sentence || !server?.how) return;
-    const { context: _, ...asked } = requestOf(sentence); // the page inside does not read it
-    by("how").href = `${server.how === true ? "how#" : server.how}${new URLSearchParams(asked)}`;
+    const { source, target, model, text } = requestOf(sentence); // the page inside reads nothing else
+    by("how").href = `${server.how === true ? "how#" : server.how}${new URLSearchParams({ source, target, ...(model && { model }), text })}`;
     if (server.how !== true) by("how").removeAttribute("target"); // it is in this page
 }
 

@@ -27,7 +27,7 @@ async function openPage() {
 
 /**
  * `start` is how the address of a sentence begins, `views` the names of the views that are shown. A model translates each of
- * its `sources` to each other language of its `targets`. Its `model` is its name, where several may have a pair.
+ * its `sources` to each other language of its `targets`. Its `model` is its name.
  */
 function workbench({ models, limits, views, start = "#" }) {
     const from = make("select", { onchange: () => { offer(); restart(); } }, [...new Set(models.flatMap(({ sources }) => sources))].map(
@@ -37,13 +37,13 @@ function workbench({ models, limits, views, start = "#" }) {
     function offer() {
         const fitting = models.filter(({ sources }) => sources.includes(from.value));
         pairs = fitting.flatMap((model) => model.targets.filter((one) => one !== from.value).map((target) => ({ model, target })));
-        const several = ({ target }) => pairs.filter((one) => one.target === target).length > 1;
         to.replaceChildren(...pairs.map((one, i) => make("option", { value: i },
-            `${languageName(one.target)}${one.model.model && several(one) ? `: ${one.model.model}` : ""}`)));
+            `${languageName(one.target)}${several(one) ? `: ${one.model.model}` : ""}`)));
     }
+    const several = ({ target }) => pairs.filter((one) => one.target === target).length > 1;
     const chosen = () => {
         const { target, model: { model } } = pairs[to.value];
-        return { source: from.value, target, ...(model && { model }) };
+        return { source: from.value, target, ...(several({ target }) && { model }) };
     };
     offer();
     const text = make("textarea", { rows: 2, maxlength: limits.characters, required: true, placeholder: "A sentence",
@@ -128,11 +128,24 @@ function workbench({ models, limits, views, start = "#" }) {
         if (wish.text === null) return;
         if ([...from.options].some(({ value }) => value === wish.source)) from.value = wish.source;
         offer();
-        const fitting = pairs.filter(({ target }) => target === wish.target);
-        const first = fitting.find(({ model }) => model.model === wish.model) ?? fitting[0];
-        to.value = String(Math.max(0, pairs.indexOf(first)));
-        text.value = wish.text.slice(0, limits.characters);
-        if (text.value) queueMicrotask(restart);
+        const fits = (wanted, own) => !wanted || wanted === own;
+        const first = pairs.findIndex(({ target, model }) =>
+            fits(wish.source, from.value) && fits(wish.target, target) && fits(wish.model, model.model));
+        to.value = String(Math.max(0, first));
+        text.value = wish.text; // one that is too long is refused, with the reason
+        if (first < 0) refuse(wish);
+        else if (text.value) queueMicrotask(restart);
+    }
+
+    /** Say that no model of its own has the pair of the address: its translations go through a pivot, or the model is gone. */
+    function refuse({ source, target, model }) {
+        newest++; // what was asked before is not shown any more
+        current = undefined;
+        panel.replaceChildren();
+        result.replaceChildren();
+        const pair = [source && `from ${languageName(source)}`, target && `to ${languageName(target)}`].filter(Boolean).join(" ");
+        status.textContent = `No ${model ? `model “${model}”` : "single model"} translates ${pair}. Choose other languages.`;
+        status.classList.add("failed");
     }
 
     watchPrinting(() => current?.buildAll());
