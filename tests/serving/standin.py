@@ -130,9 +130,7 @@ class StandIn:
     async def detect(self, text: str, ask: Ask | None = None) -> list[Guess]:
         return [Guess("en", 0.75), Guess("de", 0.25)][: 2 if ask is None else 1]
 
-    async def correct(
-        self, source: str, text: str, translation: str, pair: tuple[str, str], *, author: str = ""
-    ) -> bool:
+    async def correct(self, source: str, text: str, translation: str, pair: tuple[str, str]) -> bool:
         self.pairs.find(*pair)
         self.corrections.append((source, translation, pair))
         return True

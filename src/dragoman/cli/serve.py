@@ -160,10 +160,9 @@ def serve(
         compat_title=compat_title,
         suggestions=suggestions,
     )
-    if max_file is not None:
-        limits = replace(limits, file_bytes=max_file * _MEGABYTE)
-    if cache is not None:
-        limits = replace(limits, cache_bytes=cache * _MEGABYTE)
+    sizes = {"file_bytes": max_file, "cache_bytes": cache}
+    given = {name: size * _MEGABYTE for name, size in sizes.items() if size is not None}
+    limits = replace(limits, **given)
     specs = model_specs(models, terms or [], adapter or [])
     if threads is not None:
         os.environ["OMP_NUM_THREADS"] = str(threads)  # both engines read it when they start

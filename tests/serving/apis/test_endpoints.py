@@ -21,6 +21,7 @@ ONE = {"source": "en", "target": "de"}
         ("application/json", 413),
         ("application/x-www-form-urlencoded", 413),
         ("", 413),
+        ("multipart/form-data+json", 413),
         ("Multipart/Form-Data; boundary=B", 200),
     ],
 )

@@ -139,9 +139,7 @@ def test_matches_are_found_and_kept_on_the_disk(tmp_path: Path) -> None:
     service = service_with(tmp_path / "tm", Shift())
 
     async def story() -> None:
-        await service.correct(
-            "The red house is old.", "x", "Das rote Haus ist alt.", ("en", "de"), author="Ada"
-        )
+        await service.correct("The red house is old.", "x", "Das rote Haus ist alt.", ("en", "de"))
         await service.correct("The red house is big.", "Gross.", "Gross.", ("en", "de"))
         found = await service.matches("The red house is new.", ("en", "de"), 1)
         assert len(found) == 1
@@ -154,17 +152,17 @@ def test_matches_are_found_and_kept_on_the_disk(tmp_path: Path) -> None:
 
     run(service, story())
     with TranslationMemory(tmp_path / "tm") as memory:
-        kept = [(one.target, one.author, one.origin) for one in memory.pairs()]
-    assert kept == [("Das rote Haus ist alt.", "Ada", "corrected"), ("Gross.", "", "confirmed")]
+        kept = [(one.target, one.origin) for one in memory.pairs()]
+    assert kept == [("Das rote Haus ist alt.", "corrected"), ("Gross.", "confirmed")]
 
 
 def test_a_correction_is_no_matter_of_the_number_of_texts(tmp_path: Path) -> None:
     service = service_with(tmp_path / "tm", Shift(), limits=Limits(texts=1, characters=10))
 
     async def story() -> None:
-        assert await service.correct("abc", "bcd", "xyz", ("en", "de"), author="A")
+        assert await service.correct("abc", "bcd", "xyz", ("en", "de"))
         with pytest.raises(TooLong, match="11 characters"):
-            await service.correct("abc", "bcd", "wxyz", ("en", "de"), author="Anna")
+            await service.correct("abc", "bcd", "wxyz" * 2, ("en", "de"))
 
     run(service, story())
 

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive
 
 from dragoman.base.errors import DragomanError
-from dragoman.serving.http.bodies import MULTIPART, Budget, kind_of, read_request
+from dragoman.serving.http.bodies import MULTIPART, Budget, read_request
 from dragoman.serving.http.errors import NO_KEY, WRONG_KEY, Family, Refusal, family_of, refusal_of, refused
 from dragoman.serving.http.fields import KEYS, Fields, Sent, read
 from dragoman.serving.http.guard import address_of_client
@@ -256,7 +256,8 @@ async def _answer(
     if endpoint.works and not state.ready:
         why = "the server is shutting down" if state.draining else "the models are being loaded"
         raise Refusal(503, f"{why}: try again later", retry_after=2)
-    uploads = endpoint.bodies == ("multipart",) and kind_of(request) == MULTIPART
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    uploads = endpoint.bodies == ("multipart",) and kind == MULTIPART
     most = limits.body_bytes + (limits.file_bytes if uploads else 0)
     sent, held = await read_request(request, most=most, budget=state.budget, deadline=deadline)
     has_read()

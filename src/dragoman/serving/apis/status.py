@@ -42,8 +42,7 @@ async def description(call: Call) -> Plain:
 
 async def spec(call: Call) -> Plain:
     """The description that clients of LibreTranslate read first. That name is a trademark of its owners."""
-    title = "LibreTranslate" if call.state.settings.compat_title else "dragoman"
-    return _described(call, title)
+    return _described(call, "LibreTranslate" if call.state.settings.compat_title else "dragoman")
 
 
 def _described(call: Call, title: str) -> dict[str, Any]:

@@ -95,16 +95,11 @@ def _declared(request: Request) -> int:
     return int(length.lstrip("0")[:19] or 0)  # more digits are too large, whatever they are
 
 
-def kind_of(request: Request) -> str:
-    """The media type of the body."""
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
 async def _fields(request: Request, body: _Body) -> Sent:
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Refusal(415, "a compressed body is not supported")
     query = _spelled(request.scope["query_string"])
-    kind = kind_of(request)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == MULTIPART:
         return await _multipart(request, body, query)
     data = await body.whole()

@@ -63,11 +63,6 @@ def enum(*values: str) -> Schema:
     return {"type": "string", "enum": list(values)}
 
 
-def optional(schema: Schema) -> Schema:
-    """A value that may also be null, which is the same as leaving it out."""
-    return either(schema, NULL)
-
-
 def described(schema: Schema, text: str) -> Schema:
     return {**schema, "description": text} if text else schema
 
@@ -132,9 +127,9 @@ class Field:
     missing: Any = None  # parsed if the field is left out
 
     def described(self, limits: Limits) -> Schema:
-        """The schema of the field."""
+        """The schema of the field. Null is the same as leaving it out."""
         schema = self.schema(limits) if callable(self.schema) else self.schema
-        return described(schema if self.required else optional(schema), self.about)
+        return described(schema if self.required else either(schema, NULL), self.about)
 
 
 Fields = Mapping[str, Field]

@@ -67,7 +67,7 @@ class Memories:
         memory = self.of(pair)
         return [] if memory is None else memory.search(text, most=limit)
 
-    def add(self, pair: Pair, source: str, target: str, *, author: str, origin: str) -> bool:
+    def add(self, pair: Pair, source: str, target: str, origin: str) -> bool:
         """Store a translation. Raises ConfigError if the pair has no memory."""
         memory = self.of(pair)
         if memory is None:
@@ -75,7 +75,7 @@ class Memories:
                 f"no translation memory from {pair[0]} to {pair[1]}",
                 hint="start the server with --memory FILE",
             )
-        new = memory.add(source, target, author=author, origin=origin)
+        new = memory.add(source, target, origin=origin)
         self.changes[pair] += 1
         return new
 

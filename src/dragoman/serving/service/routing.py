@@ -141,8 +141,7 @@ class Router:
         loop = asyncio.get_running_loop()
         contexts = ask.contexts if len(ask.contexts) == len(texts) else (ask.contexts or ("",)) * len(texts)
         plans = await loop.run_in_executor(
-            self._preparing,
-            lambda: [self._plan(*both, ask) for both in zip(texts, contexts, strict=True)],
+            self._preparing, lambda: [self._plan(*both, ask) for both in zip(texts, contexts, strict=True)]
         )
         by_route: dict[Route, list[int]] = {}
         for number, plan in enumerate(plans):
@@ -338,12 +337,7 @@ def _next_words(translator: Translator, keys: Sequence[WorkKey]) -> Iterable[tup
     for one in keys:
         how = one.how
         found = translator.next_words(
-            one.text,
-            one.prefix,
-            most=how.n_best,
-            source=how.source,
-            to=how.to,
-            context=one.context or None,
+            one.text, one.prefix, most=how.n_best, source=how.source, to=how.to, context=one.context or None
         )
         yield tuple(found)
 

@@ -144,8 +144,7 @@ class Service:
             if each is None:
                 answers = await self._router.answers(texts, ask, place)
             else:
-                alone = [self._alone(*both, ask, place, each) for both in enumerate(texts)]
-                answers = await together(alone)
+                answers = await together(self._alone(*both, ask, place, each) for both in enumerate(texts))
         if lacking := sum(one.lacking for one in answers):
             self._counting.count("lacking", lacking)
             log.warning("%d of %d translations lack most of the source", lacking, len(answers))
@@ -247,9 +246,7 @@ class Service:
         route = self.pairs.find(*pair)
         return await self._prepare(lambda: self._memories.search((route.source, route.target), text, limit))
 
-    async def correct(
-        self, source: str, text: str, translation: str, pair: tuple[str, str], *, author: str = ""
-    ) -> bool:
+    async def correct(self, source: str, text: str, translation: str, pair: tuple[str, str]) -> bool:
         """Store a translation in the memory of the pair. Return whether it is new.
 
         `source` is the text that was translated, `text` the service's translation of it, `translation` a
@@ -258,12 +255,10 @@ class Service:
         """
         self._check_ready()
         route = self.pairs.find(*pair)
-        check_ask(Ask(source=pair[0], target=pair[1]), [source + translation + author], self.limits)
+        check_ask(Ask(source=pair[0], target=pair[1]), [source + translation], self.limits)
         origin = "confirmed" if text == translation else "corrected"
         ends = route.source, route.target
-        return await self._prepare(
-            lambda: self._memories.add(ends, source, translation, author=author, origin=origin)
-        )
+        return await self._prepare(lambda: self._memories.add(ends, source, translation, origin))
 
     async def drain(self, seconds: float) -> None:
         """Take no new work, and wait at most that long for accepted work.
