@@ -87,38 +87,38 @@ def _ask(call: Call) -> Ask:
 
 async def _events(call: Call, texts: Sequence[str], ask: Ask, *, scores: bool) -> AsyncIterator[str]:
     """A segment for each text as soon as it is translated, in any order, then `done`; or `error`."""
-    began, found = time.monotonic(), [asyncio.Future[tuple[int, Answer]]() for _ in texts]
+    began, answers, ready = time.monotonic(), dict[int, Answer](), asyncio.Queue[int | None]()
 
     def each(index: int, answer: Answer) -> None:
-        found[index].set_result((index, answer))
+        answers[index] = answer
+        ready.put_nowait(index)
 
     async def translated() -> None:
         with call.state.holding(call.service):  # the call has been answered
             await call.service.translate(texts, ask, client=call.client, deadline=call.deadline, each=each)
 
-    work, answers = asyncio.ensure_future(translated()), list[Answer]()
-    waiting: set[asyncio.Future[Any]] = {work, *found}
+    work = asyncio.ensure_future(translated())
+    work.add_done_callback(lambda _: ready.put_nowait(None))
     try:
-        while waiting:
-            done, waiting = await asyncio.wait(
-                waiting, timeout=_HEARTBEAT, return_when=asyncio.FIRST_COMPLETED
-            )
-            if not done:
+        while not (work.done() and ready.empty()):
+            try:
+                async with asyncio.timeout(_HEARTBEAT):
+                    index = await ready.get()
+            except TimeoutError:
                 yield ": still here\n\n"
-            for index, answer in sorted(one.result() for one in done - {work}):
-                answers.append(answer)
-                yield _event("segment", {"index": index, **_result(answer, ask, scores=scores)})
-            if work in done:
-                await work  # raises its error
-        yield _event("done", _footer(answers, began))
+                continue
+            if index is not None:
+                yield _event("segment", {"index": index, **_result(answers[index], ask, scores=scores)})
+        await work  # raises its error
+        yield _event("done", _footer([*answers.values()], began))
     except Exception as error:
         refusal = refusal_of(error, "/v1/translate")
         yield _event("error", {"status": refusal.status, "detail": refusal.text})
     finally:
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
-        left = (len(text) for text, one in zip(texts, found, strict=True) if not one.done())
-        call.state.usage.add(call.client, -sum(left))
+        left = sum(len(text) for index, text in enumerate(texts) if index not in answers)
+        call.state.usage.add(call.client, -left)
 
 
 def _event(name: str, data: dict[str, Any]) -> str:

@@ -25,7 +25,7 @@ from dragoman.serving.http.fields import Fields, flag, number, section, sections
 from dragoman.serving.page.words import sentence_table
 from dragoman.serving.service.ask import Answer, Ask
 from dragoman.serving.service.inspection import BEAM, Question
-from dragoman.serving.service.service import together
+from dragoman.serving.service.routing import together
 from dragoman.text.corpora.context import SENTENCES
 from dragoman.text.guidance import Match
 from dragoman.text.segmenter import segment_text

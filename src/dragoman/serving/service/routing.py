@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from itertools import islice, pairwise, repeat
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.languages import canonical
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 _WINDOW = 32  # sentences of one request in the engine, so that short requests do not wait behind long ones
 _START = 10_000  # characters of markup that say its language
 _decoding = lru_cache(256, typed=True)(Decoding)  # checking options took a fifth of the event loop's time
+Each = Callable[[int, Answer], None]
+Result = TypeVar("Result")
 _MARKED: tuple[Literal["html"], Literal["xml"]] = ("html", "xml")
 
 
@@ -136,34 +138,45 @@ class Router:
         self._translations.stop()
         self._words.stop()
 
-    async def answers(self, texts: Sequence[str], ask: Ask, place: QueuePlace) -> list[Answer]:
-        """Return an answer for each text, in order."""
+    async def answers(
+        self, texts: Sequence[str], ask: Ask, place: QueuePlace, each: Each | None = None
+    ) -> list[Answer]:
+        """Return an answer for each text, in order. With `each`, no text waits for another."""
         loop = asyncio.get_running_loop()
         contexts = ask.contexts if len(ask.contexts) == len(texts) else (ask.contexts or ("",)) * len(texts)
         plans = await loop.run_in_executor(
             self._preparing, lambda: [self._plan(*both, ask) for both in zip(texts, contexts, strict=True)]
         )
-        by_route: dict[Route, list[int]] = {}
+        groups: dict[Route | int, list[int]] = {}
         for number, plan in enumerate(plans):
-            by_route.setdefault(plan.route, []).append(number)
+            groups.setdefault(number if each else plan.route, []).append(number)
         found: dict[int, Answer] = {}
-        for route, numbers in by_route.items():
-            own = {number: plans[number] for number in numbers}
-            if not route.models:  # the texts are in the target language
-                found |= {number: plan.answer(plan.text) for number, plan in own.items()}
-                continue
-            asked = [text for plan in own.values() for text in plan.asked]
-            before = [context for plan in own.values() for context in plan.contexts]
-            if ask.markup == "text":
-                pieces = [one for plan in own.values() if plan.parts for one in plan.parts.pieces]
-                self._counting.count("sentences", len(asked))
-                self._counting.count("remembered", sum(one.match is not None for one in pieces))
-            values, cached = await self._through(route, asked, before, ask, place)
-            left = iter(values)
-            for number, plan in own.items():
-                mine = [next(left) for _ in plan.asked]
-                found[number] = _answer(plan, mine, ask.n_best, cached=cached and bool(mine))
+
+        async def answer(numbers: Sequence[int]) -> None:
+            answers = await self._planned([plans[number] for number in numbers], ask, place)
+            for number, one in zip(numbers, answers, strict=True):
+                found[number] = one
+                if each:
+                    each(number, one)
+
+        await together(map(answer, groups.values()))
         return [found[number] for number in range(len(texts))]
+
+    async def _planned(self, plans: Sequence[_Plan], ask: Ask, place: QueuePlace) -> list[Answer]:
+        """The answers to texts with the same route."""
+        route = plans[0].route
+        if not route.models:  # the texts are in the target language
+            return [plan.answer(plan.text) for plan in plans]
+        asked = [text for plan in plans for text in plan.asked]
+        before = [context for plan in plans for context in plan.contexts]
+        if ask.markup == "text":
+            pieces = [one for plan in plans if plan.parts for one in plan.parts.pieces]
+            self._counting.count("sentences", len(asked))
+            self._counting.count("remembered", sum(one.match is not None for one in pieces))
+        values, cached = await self._through(route, asked, before, ask, place)
+        left = iter(values)
+        own = [(plan, [next(left) for _ in plan.asked]) for plan in plans]
+        return [_answer(plan, mine, ask.n_best, cached=cached and bool(mine)) for plan, mine in own]
 
     async def next_words(self, text: str, ask: Ask, most: int, place: QueuePlace) -> list[NextWord]:
         """Return the likeliest words after `ask.prefix`; none with a pivot, which no prefix passes."""
@@ -286,6 +299,16 @@ class Router:
             all_cached = all_cached and cached
             texts = [one.text for one in values]
         return values, all_cached
+
+
+async def together(works: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """Return the results of all, in order. The first error ends the others, and is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in works]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def decoding_of(ask: Ask, tags: tuple[str, str], limits: Limits, *, last: bool) -> Decoding:

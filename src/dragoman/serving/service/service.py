@@ -12,12 +12,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from dragoman.base.errors import ConfigError
 from dragoman.documents.office.package import most_tags
@@ -28,7 +28,7 @@ from dragoman.serving.service.languages import Pairs, detect_language
 from dragoman.serving.service.limits import MARKS, Late, Limits, NotReady, Overloaded, TooLong
 from dragoman.serving.service.memories import Memories
 from dragoman.serving.service.models import ModelSpec, ServedModel, load_all
-from dragoman.serving.service.routing import Router, decoding_of
+from dragoman.serving.service.routing import Each, Router, decoding_of
 from dragoman.serving.service.turns import Turns
 from dragoman.text import toy
 from dragoman.translation.search.options import Decoding
@@ -49,7 +49,6 @@ _GRACE = 5.0  # seconds in which stopped work notices it
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-Each = Callable[[int, Answer], None]
 
 
 class Service:
@@ -141,21 +140,13 @@ class Service:
         characters = self.check(texts, ask)
         started = time.monotonic()
         async with self._place(len(texts), characters, client, deadline) as place:
-            if each is None:
-                answers = await self._router.answers(texts, ask, place)
-            else:
-                answers = await together(self._alone(*both, ask, place, each) for both in enumerate(texts))
+            answers = await self._router.answers(texts, ask, place, each)
         if lacking := sum(one.lacking for one in answers):
             self._counting.count("lacking", lacking)
             log.warning("%d of %d translations lack most of the source", lacking, len(answers))
         for pair in {(one.route.source, one.route.target) for one in answers}:
             self._counting.took(pair, time.monotonic() - started)
         return answers
-
-    async def _alone(self, number: int, text: str, ask: Ask, place: QueuePlace, each: Each) -> Answer:
-        (answer,) = await self._router.answers([text], ask, place)
-        each(number, answer)
-        return answer
 
     def check(self, texts: Sequence[str], ask: Ask) -> int:
         """Return how many characters a request counts for. Raises what `translate` raises before its work."""
@@ -291,16 +282,6 @@ class Service:
 
     async def _prepare(self, call: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._preparing, call)
-
-
-async def together(works: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-    """Return the results of all, in order. The first error ends the others, and is raised."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one) for one in works]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]
 
 
 def _speed_of(model: ServedModel, limits: Limits) -> float:
