@@ -161,8 +161,7 @@ def serve(
         suggestions=suggestions,
     )
     sizes = {"file_bytes": max_file, "cache_bytes": cache}
-    given = {name: size * _MEGABYTE for name, size in sizes.items() if size is not None}
-    limits = replace(limits, **given)
+    limits = replace(limits, **{name: size * _MEGABYTE for name, size in sizes.items() if size is not None})
     specs = model_specs(models, terms or [], adapter or [])
     if threads is not None:
         os.environ["OMP_NUM_THREADS"] = str(threads)  # both engines read it when they start

@@ -70,8 +70,7 @@ class FileStore:
             return self._kept[name].path.read_bytes(), self._kept[name].suffix
         except (KeyError, FileNotFoundError):
             self.drop(name)
-            why = "no such file: files are kept for half an hour, unless there are many"
-            raise Refusal(404, why) from None
+            raise Refusal(404, "no such file: each is kept for half an hour, unless there are many") from None
 
     def __contains__(self, name: str) -> bool:
         return name in self._kept and self._kept[name].until > time.monotonic()

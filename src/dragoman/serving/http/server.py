@@ -22,7 +22,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dragoman.base.ctrl_c_at_start import handling
 from dragoman.base.errors import ConfigError
-from dragoman.serving.http.errors import Refusal, family_of, refused
+from dragoman.serving.http.errors import STATUSES, Refusal, family_of, refused
 from dragoman.serving.http.guard import Guard, Served
 
 _PATIENCE = 30.0  # seconds for the head of a request to come, and for an answer to be taken on
@@ -70,10 +70,8 @@ def application(routes: Sequence[Route], *, lifespan: Any) -> ASGIApp:
 
 async def _refused(request: Request, error: Exception) -> Response:
     """The answer to what is refused, to a path or a method without a route, and to who has left."""
-    refusal = error if isinstance(error, Refusal) else Refusal(499, "the client disconnected")
-    if isinstance(error, HTTPException):
-        text = "Not found" if error.status_code == 404 else "Method not allowed"
-        refusal = Refusal(error.status_code, text)
+    status = error.status_code if isinstance(error, HTTPException) else 499
+    refusal = error if isinstance(error, Refusal) else Refusal(status, STATUSES[status][0])
     answer = refused(refusal, family_of(request.scope["path"]))
     answer.headers.update(getattr(error, "headers", None) or {})
     return answer
