@@ -106,6 +106,19 @@ def test_a_library_that_never_loads_is_not_compiled_at_each_start(
     assert caplog.messages == ["compiling the sums (once)"] * 2
 
 
+def test_a_library_that_loads_later_is_compiled_again_if_it_is_damaged_then(
+    compiler: list[str], program: Sources
+) -> None:
+    library = compiled(compiler, program)
+    library.with_suffix(".useless").touch()
+    assert loaded(compiler, program).quarter(40) == 13
+    library.unlink()  # a library that is loaded cannot be overwritten
+    library.write_bytes(b"")
+
+    assert loaded(compiler, program).quarter(40) == 13
+    assert list(library.parent.iterdir()) == [library]
+
+
 def test_processes_that_compile_at_once_do_not_meet(
     compiler: list[str], program: Sources, tmp_path: Path
 ) -> None:

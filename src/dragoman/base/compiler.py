@@ -107,7 +107,9 @@ def loaded(compiler: Sequence[str], program: Sources, what: str = "", *, facts: 
     library = compiled(compiler, program, what, facts=facts)
     useless = library.with_suffix(".useless")  # says that the compiler's libraries do not load here
     try:
-        return ctypes.CDLL(str(library))
+        found = ctypes.CDLL(str(library))
+        useless.unlink(missing_ok=True)
+        return found
     except OSError:
         if useless.exists():
             raise

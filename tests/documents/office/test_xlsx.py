@@ -310,3 +310,15 @@ def test_cells_without_text_do_not_count_as_tags() -> None:
     numbers = "".join(f'<row r="{n}"><c r="B{n}"><v>{n}</v></c></row>' for n in range(2, 200))
     with at_most_tags(100):
         assert sources(xlsx(strings("A boat"), cells=numbers)) == ["A boat"]
+
+
+def test_numbers_beside_texts_of_the_sheet_do_not_count_either() -> None:
+    places = [f"{chr(65 + n // 10)}{n % 10 + 2}" for n in range(260)]
+    cells = "".join(f'<c r="{place}" s="1" t="n"><v>-1.5E3</v></c>' for place in places)
+    footer = "<headerFooter><oddFooter>The end</oddFooter></headerFooter>"
+    data = xlsx(strings("A boat"), footer, f'<row r="2">{cells}</row>')
+    with at_most_tags(100):
+        assert sources(data) == ["A boat", "The end"]
+        sheet = unpacked(in_upper_case(data), "xl/worksheets/sheet1.xml")
+    assert cells in sheet
+    assert "<oddFooter>THE END</oddFooter>" in sheet

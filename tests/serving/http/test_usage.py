@@ -191,6 +191,17 @@ def test_a_stream_that_breaks_off_counts_what_was_answered(
         wait_for(lambda: told(client, "K1") == (5, 25))
 
 
+def test_who_leaves_a_stream_gets_back_what_was_not_answered(keys: Keys) -> None:
+    with running(keys=keys) as server, server.client() as client:
+        server.standin.gate.clear()
+        own: dict[str, Any] = {"source": "en", "target": "de", "stream": True, "texts": ["x" * 5, "x" * 9]}
+        key = {"Authorization": "Bearer K1"}
+        with server.client(headers=key) as leaving, leaving.stream("POST", "/v1/translate", json=own):
+            wait_for(lambda: server.standin.asked)
+            assert told(client, "K1") == (14, 25)
+        wait_for(lambda: told(client, "K1") == (0, 25))
+
+
 def test_more_than_a_whole_quota_is_too_much_at_any_time(keys: Keys) -> None:
     with running(keys=keys) as server, server.client() as client:
         asked = {**BODY, "api_key": "K1"}

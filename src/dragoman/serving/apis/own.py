@@ -116,9 +116,9 @@ async def _events(call: Call, texts: Sequence[str], ask: Ask, *, scores: bool) -
         yield _event("error", {"status": refusal.status, "detail": refusal.text})
     finally:
         work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
         left = sum(len(text) for index, text in enumerate(texts) if index not in answers)
-        call.state.usage.add(call.client, -left)
+        call.state.usage.add(call.client, -left)  # before any await: it ends here if the client has left
+        await asyncio.gather(work, return_exceptions=True)
 
 
 def _event(name: str, data: dict[str, Any]) -> str:
