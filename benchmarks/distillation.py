@@ -77,6 +77,20 @@ def taught(teachers: int, *options: str, backward: int = 0) -> Row:
     return Row(options=options, teachers=teachers, backward=backward, how="distil")
 
 
+def several(*directions: tuple[str, str], both: bool = False) -> tuple[str, ...]:
+    """Options to learn captions of Multi30k in several directions, the first of them in half of the pairs."""
+    corpora = [
+        f'{{name="{source}-{target}", train=["train.{source}.gz", "train.{target}.gz"], '
+        + (
+            f"weight={1 / (len(directions) - 1)}}}"
+            if place
+            else f'valid=["valid.{source}", "valid.{target}"], both={str(both).lower()}}}'
+        )
+        for place, (source, target) in enumerate(directions)
+    ]
+    return "data.train=[]", "data.valid=[]", "data.test=[]", f"data.corpora=[{', '.join(corpora)}]"
+
+
 OPEN = "training.close_unseen=false"
 WORDS = ("outputs=none", "words=0.5")
 ROWS: dict[str, Row] = {
@@ -96,6 +110,20 @@ ROWS: dict[str, Row] = {
     "vocabulary 10000": Row(options=("tokenizer.vocab_size=10000",)),
     "case kept": Row(options=("tokenizer.lowercase=false",)),
     "lower case on both sides": Row(options=("tokenizer.lowercase=true",)),
+    "both directions, lower case": Row(
+        options=(*several(("en", "de"), both=True), "tokenizer.lowercase=true")
+    ),
+    "into German, French, Czech": Row(
+        options=(*several(("en", "de"), ("en", "fr"), ("en", "cs")), "tokenizer.vocab_size=24000")
+    ),
+    "from English, French, Czech": Row(
+        options=(*several(("en", "de"), ("fr", "de"), ("cs", "de")), "tokenizer.vocab_size=24000")
+    ),
+    "rotary positions": Row(options=("model.positions=rotary",)),
+    "SwiGLU": Row(options=("model.activation=swiglu", "model.d_ff=172")),
+    "dropout in attention and feed-forward": Row(
+        options=("model.attention_dropout=0.1", "model.activation_dropout=0.1")
+    ),
     "BPE-dropout 0.1": Row(options=("tokenizer.sampling=0.1", OPEN)),
     "all tokens open": Row(options=(OPEN,)),
     "alone": Row(how="alone"),
