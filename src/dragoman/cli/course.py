@@ -17,7 +17,7 @@ def course(
         Path | None, Flag("Write one page (.html), or its Python as a notebook (.ipynb).", flag="--output -o")
     ] = None,
     language: Annotated[str, Flag("Language of the course: en or de.", metavar="CODE")] = "en",
-    port: Annotated[int, Flag("Port of this machine to serve on; 0 takes a free one.")] = 8100,
+    port: Annotated[int, Flag("Port of this machine to serve on, without -o; 0 takes a free one.")] = 8100,
     quiet: Quiet = False,
 ) -> None:
     """Learn how the Transformer works: five chapters, on a page with a live English-German model.

@@ -197,4 +197,4 @@ def _silence(stream: TextIO) -> None:
 
 def bench(name: str) -> None:
     """Say where a command of `dragoman bench` went."""
-    raise ConfigError(f"bench {name} is a script now", hint="in a checkout of the source, see benchmarks/")
+    raise ConfigError(f"bench {name}".strip() + " is a script now", hint="in a checkout of the source, see benchmarks/")

@@ -283,12 +283,13 @@ function allMaps({ model, say }) {
         chosen = index;
         const shown = weightsOf(model, run, heads[chosen]);
         const all = looks(shown).map(({ name, share }) => [name, share]);
-        all.push(["entropy", mean(run.rows(`${moduleOf(heads[chosen])}.weights`, heads[chosen].head).map(entropy))]);
+        const spread = mean(run.rows(`${moduleOf(heads[chosen])}.weights`, heads[chosen].head).map(entropy));
         maps.querySelectorAll("button").forEach((one, i) => one.setAttribute("aria-pressed", String(i === chosen)));
         title.textContent = headName(say, heads[chosen]);
         map.show(shown);
         patterns.replaceChildren(figures(say("looks_table"), ["", say("mean_weight")],
-            all.map(([name, value]) => [say(name), number(`attention.look.${name}`, value)])));
+            all.map(([name, value]) => [say(name), number(`attention.look.${name}`, value)])),
+        make("p", {}, say("entropy"), ": ", number("attention.look.entropy", spread)));
     }
 
     function update(next) {

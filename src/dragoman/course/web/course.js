@@ -180,7 +180,7 @@ function start(model) {
         if (!sentence.text) return by("translation").replaceChildren();
         const ids = await model.translator.encode(sentence.text);
         if (ids.length > LONGEST) {
-            by("translation").textContent = say("long", { most: LONGEST });
+            by("translation").replaceChildren(make("span", { lang: document.documentElement.lang }, say("long", { most: LONGEST })));
             return;
         }
         const next = await model.run(sentence.text);

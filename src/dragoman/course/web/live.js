@@ -50,8 +50,11 @@ export function latest(element, work) {
     return async (...values) => {
         const own = ++newest;
         element.setAttribute("aria-busy", "true");
-        await work(() => own === newest, ...values);
-        if (own === newest) element.removeAttribute("aria-busy");
+        try {
+            await work(() => own === newest, ...values);
+        } finally {
+            if (own === newest) element.removeAttribute("aria-busy");
+        }
     };
 }
 

@@ -173,6 +173,8 @@ function hidden({ model, say }) {
 
 // ---- training -----------------------------------------------------------------------------------------------------
 
+const MOST_GIVEN = 200; // tokens of a given translation
+
 /** Each token of a given translation: its probability after those before it, and the likeliest in its place. */
 function forcing({ model, say }) {
     const field = make("input", {
@@ -184,6 +186,10 @@ function forcing({ model, say }) {
         const text = field.value.trim();
         const own = !text || text === run.target.text; // its tokens may be other ones than those of its text
         const target = own ? run.target.ids : await model.translator.encode(text, "target");
+        if (target.length > MOST_GIVEN) {
+            if (current()) body.replaceChildren(make("p", {}, say("long", { most: MOST_GIVEN })));
+            return;
+        }
         const given = await model.traced(run.source.text, run.source.ids, target);
         if (!current()) return;
         const ids = [...target, model.shape.end_id];

@@ -174,7 +174,7 @@ function longer({ model, say }) {
         const rows = [];
         for (const k of range(MOST, 1)) {
             const text = `${Array(k).fill(run.source.text.replace(/[.?!]$/, "")).join(" and ")}.`;
-            const once = await model.run(text);
+            const once = k === 1 ? run : await model.run(text);
             if (!current()) return;
             rows.push([number(`since.longer.${k}.tokens`, once.source.pieces.length, 0),
                 number(`since.longer.${k}.logp`, -model.loss(once, once.trace)),

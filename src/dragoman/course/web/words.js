@@ -255,7 +255,7 @@ function near({ model, say }) {
     const show = (id) => picked.body.replaceChildren(...rows(id));
     const message = make("p", { class: "hint", role: "status" });
     const any = field(say("words.any"), "", (text) => {
-        const id = ids.get(`▁${text}`) ?? ids.get(text);
+        const id = text ? ids.get(`▁${text}`) ?? ids.get(text) : undefined;
         message.textContent = text && id === undefined ? say("words.none") : "";
         if (id !== undefined) show(id);
     });
