@@ -197,4 +197,5 @@ def _silence(stream: TextIO) -> None:
 
 def bench(name: str) -> None:
     """Say where a command of `dragoman bench` went."""
-    raise ConfigError(f"bench {name}".strip() + " is a script now", hint="in a checkout of the source, see benchmarks/")
+    words = f"bench {name}".strip()
+    raise ConfigError(f"{words} is a script now", hint="in a checkout of the source, see benchmarks/")
