@@ -206,3 +206,7 @@ def test_every_live_number_is_pytorchs(
         for sentence in sentences:
             chapter(page, "machine", sentence)
             assert_equal(live(page, "machine"), numbers(reference, sentence), "machine.")
+        given = page.locator("#machine [data-widget='machine.forcing']")
+        given.locator("input").fill("猫" * 200)
+        given.get_by_text("at most 200 tokens").wait_for()
+        assert given.locator("[aria-busy]").count() == 0

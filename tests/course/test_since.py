@@ -27,7 +27,7 @@ def numbers(translator: Translator, sentence: str) -> dict[str, float | str]:
         for key, value in zip(("operations", "steps", "path"), values, strict=True)
     }
     for k in range(1, 5):
-        text = " and ".join([re.sub("[.?!]$", "", sentence)] * k) + "."
+        text = sentence if k == 1 else " and ".join([re.sub("[.?!]$", "", sentence)] * k) + "."
         one = translator.translate([text], beam=1, max_extra_tokens=20)[0]
         found[f"since.longer.{k}.tokens"] = len(translator.tokenizer.encode_source([text])[0]) + 1
         found[f"since.longer.{k}.text"] = one.text

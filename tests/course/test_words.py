@@ -173,6 +173,7 @@ def test_every_live_number_is_pythons(
             assert_equal(live(page, "words"), numbers(reference, sentence), "words.")
         page.locator("#words [data-widget='words.near'] input").fill("green")
         page.locator("#words button.token", has_text="▁red").press("Enter")
+        page.locator("#words [data-widget='words.near'] input").fill("")  # an empty field asks for nothing
         assert_equal(live(page, "words"), reference.near(reference.pieces.index("▁red")), "words.near.")
         page.locator("#words [data-widget='words.vocabulary'] input").fill(" un")
         count = sum("▁un" in piece for piece in reference.pieces)
