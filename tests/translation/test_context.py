@@ -120,7 +120,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Translator:
     folder = Path(__file__).parents[1] / "saved/0.1/transformer"
     translator = Translator.load(folder)
     assert read_config(folder).guidance == ()
-    translator.reads = ("context",)
+    translator.reads = ("context", "formality")
     return translator
 
 
@@ -161,3 +161,22 @@ def test_a_trace_shows_the_context(saved: Translator) -> None:
     assert trace.target.text == saved.translate(line, context=context, beam=1, split=False).text
     spaced = saved.inspect(line, context=" Tom\tsees  a dog.\n", beam=1)  # as `translate` reads it
     assert [token.id for token in spaced.source.tokens] == [token.id for token in trace.source.tokens]
+
+
+@pytest.mark.parametrize("context", ["", "Tom sees a dog."])
+def test_a_trace_shows_the_formality(saved: Translator, context: str) -> None:
+    pytest.importorskip("torch")
+    line = "A dog sees a bird."
+    trace = saved.inspect(line, context=context, formality="formal", beam=1)
+    behind = f" ⟨context⟩ {context}" if context else ""
+    assert trace.source.text == f"⟨formal⟩ {line}{behind}"
+    spans = [trace.source.text[token.start : token.end] for token in trace.source.tokens[:-1]]
+    assert spans[0] == trace.source.tokens[0].piece == "⟨formal⟩"
+    assert "".join(spans).replace(" ", "") == trace.source.text.replace(" ", "")
+    marks = marks_of(saved.tokenizer)
+    assert marks is not None
+    assert trace.source.tokens[0].id == marks.formal
+    translated = saved.translate(line, context=context or None, formality="formal", beam=1, split=False)
+    assert trace.target.text == translated.text
+    given = saved.inspect(line, target=translated.text, context=context, formality="formal")
+    assert given.source == trace.source

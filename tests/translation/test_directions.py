@@ -12,7 +12,7 @@ import torch
 from tests.translation.bundles import PAIRS, learn
 
 from dragoman import Translator
-from dragoman.base.errors import ConfigError
+from dragoman.base.errors import ConfigError, DataError
 from dragoman.inspection import Intervention
 from dragoman.models.folder.bundle import Bundle
 from dragoman.models.shapes import TransformerConfig
@@ -217,6 +217,15 @@ def test_a_trace_reads_a_context_without_its_mark() -> None:
         for mark in ("", ">>de<< ")
     )
     assert marked.source == plain.source
+
+
+def test_a_trace_shows_the_formality_behind_the_language() -> None:
+    translator = Translator.of(replace(several(), guidance=("context", "formality")))
+    trace = translator.inspect("The cat sleeps.", to="de", beam=1, formality="informal", context="It is old.")
+    assert trace.source.text == ">>de<< ⟨informal⟩ The cat sleeps. ⟨context⟩ It is old."
+    assert [token.piece for token in trace.source.tokens[:2]] == [">>de<<", "⟨informal⟩"]
+    with pytest.raises(DataError, match="the text is empty"):
+        translator.inspect("", to="de", beam=1, formality="informal")
 
 
 def test_inspection_shows_the_marks() -> None:

@@ -114,7 +114,8 @@ def inspect(
     decoding: Annotated[
         Decoding,
         Flags(
-            *("source", "to", "beam", "length_penalty", "stop", "minimum_length", "no_repeat_ngram"),
+            *("source", "to", "formality", "beam", "length_penalty", "stop", "minimum_length"),
+            "no_repeat_ngram",
             section="Search",
         ),
     ],

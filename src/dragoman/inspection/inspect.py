@@ -33,6 +33,7 @@ from dragoman.models.search.engine import pad
 from dragoman.models.search.rows import Choice
 from dragoman.models.search.rule_masks import mask_of
 from dragoman.models.search.scoring import score
+from dragoman.text.formality import Formality
 from dragoman.text.guidance import CONTEXT_CHARACTERS, CONTEXT_TOKENS, Context, Guidance, reading
 from dragoman.text.spans import Span, spans_of_surfaces, united, words_of
 from dragoman.text.tokenizers.marks import split_marks
@@ -55,6 +56,7 @@ class InspectOptions(TypedDict, total=False):
 
     target: str | None
     context: str
+    formality: Formality | None
     start: Sequence[int]
     beam: Beam | None
     prefix: Sequence[int]
@@ -70,6 +72,7 @@ def inspect(
     *,
     target: str | None = None,
     context: str = "",
+    formality: Formality | None = None,
     start: Sequence[int] = (),
     beam: Beam | None = None,
     prefix: Sequence[int] = (),
@@ -82,6 +85,7 @@ def inspect(
     """Return the trace of `text` and its translation, or of `target`, in which case no search runs.
 
     `context` is what stands before the text; the model reads it behind the text, and so the trace has it.
+    The trace also has the mark of the `formality`.
     `start` are the first tokens of any translation, the mark of its language, whose log-probability a search
     does not count. `prefix` and `rules` apply to the search. `name` is the name of the model, by default its
     languages. `every_step` is called at each step of the search and may raise to end it. The trace describes
@@ -105,15 +109,22 @@ def inspect(
             hint=f"use at most {_WIDEST}, because every candidate is shown",
         )
     text, own, spans = _read(tokenizer, text.strip())
-    source: Sequence[int] = _encoded(own, "the text")
-    shown = text
+    beside = Guidance(context=Context(context) if context else None, formality=formality)
+    given = reading(tokenizer, text, _encoded(own, "the text"), beside)
+    source, marks = given.tokens, {}  # names of marks by their places
+    if formality:
+        at = next(number for number, place in enumerate(given.own) if place > number)
+        mark, first = f"⟨{formality}⟩ ", spans[at][0]
+        moved = [(a + len(mark), b + len(mark)) for a, b in spans[at:]]
+        spans[at:], text = [(first, first + len(mark) - 1), *moved], text[:first] + mark + text[first:]
+        marks[at] = mark.strip()
     if context:
-        source = reading(tokenizer, text, own, Guidance(context=Context(context))).tokens
+        marks[len(spans)] = _CONTEXT.strip()
         _, _, near = split_marks(context[-CONTEXT_CHARACTERS:], tokenizer.vocabularies[0].marks)
         near, _, read = _read(tokenizer, near)
         behind = len(text) + len(_CONTEXT)
         read = [(a + behind, b + behind) for a, b in read[-CONTEXT_TOKENS:]]
-        spans, shown = [*spans, (len(text) + 1, behind - 1), *read], text + _CONTEXT + near
+        spans, text = [*spans, (len(text) + 1, behind - 1), *read], text + _CONTEXT + near
     model = intervened(bundle.model, intervention)
     device = model.device
     pair = pad([source], model.config.pad_id, model.config.end_id, device)
@@ -158,12 +169,12 @@ def inspect(
 
     attention = tuple(attention_of(weights))
     pieces = tokenizer.source_pieces(source)
-    if context:
-        pieces[len(own)] = _CONTEXT.strip()
+    for place, mark in marks.items():
+        pieces[place] = mark
     start_id, end_id = model.config.start_id, model.config.end_id
     start_piece, end_piece = tokenizer.target_pieces([start_id, end_id])
     eos = end_id, end_piece
-    source_side = _side(shown, bundle.source_language, source, pieces, spans, eos)
+    source_side = _side(text, bundle.source_language, source, pieces, spans, eos)
     pieces, places = tokenizer.target_pieces(predicted), tokenizer.target_spans(predicted)
     target_text = tokenizer.decode(predicted)
     target_side = _side(target_text, bundle.target_language, predicted, pieces, places, eos, len(start))

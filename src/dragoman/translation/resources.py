@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # The decoding options that `Translator.inspect` uses.
 _INSPECTED = (
     "beam", "length_penalty", "normalization", "stop", "source", "to", "minimum_length", "no_repeat_ngram",
-    "max_extra_tokens",
+    "max_extra_tokens", "formality",
 )  # fmt: skip
 
 
@@ -100,6 +100,7 @@ def check_inspection(
         normalization=decoding.normalization,
         source=decoding.source,
         to=decoding.to,
+        formality=decoding.formality,
     )
     if target is not None and (searched or not is_blank(prefix)):
         raise ConfigError("a given translation cannot have options of a search", hint="leave one of them out")

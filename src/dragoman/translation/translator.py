@@ -677,15 +677,15 @@ class Translator:
         next(self._directions.warning([LineItem(line)], decoding.to))
         text, start = self.addressed(line.strip(), decoding.source, decoding.to)
         check_inspection(decoding, target, prefix, self.guides, self.reverse)
-        beside = given_context(context)
-        check_beside(self.reads, context=bool(context), formality=None)
+        beside, languages = given_context(context), self.pair(decoding)
+        check_beside(self.reads, context=bool(context), formality=decoding.formality, to=languages[1])
         look = inspect if intervention is None else partial(contrast, intervention=intervention)
-        source_language, target_language = self.pair(decoding)
         return look(
-            replace(self.bundle, source_language=source_language, target_language=target_language),
+            replace(self.bundle, source_language=languages[0], target_language=languages[1]),
             text,
             target=target,
             context=beside.source if beside else "",
+            formality=decoding.formality,
             start=start,
             beam=decoding.beam_search(self.generation),
             prefix=prefix_tokens(self.tokenizer, prefix, banned=self.generation.banned),
