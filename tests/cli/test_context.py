@@ -169,4 +169,5 @@ def test_evaluate_in_context_and_consistency(dragoman_: Run, model: Path, tmp_pa
     assert against.code == 0, against.err
     rival, own = data_of((tmp_path / "page.html").read_text(encoding="utf-8"))["systems"]
     assert [rival["inContext"], own["inContext"]] == [False, True]
-    assert rival["command"] == f"dragoman inspect {SAVED} --beam 2"
+    assert rival["command"] == f"dragoman inspect {SAVED}"
+    assert own["command"] == f"dragoman inspect {model} --formality formal"

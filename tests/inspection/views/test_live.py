@@ -86,7 +86,7 @@ def compare(pair: Bundle, folder: Path, questions: Sequence[dict[str, Any]]) -> 
     """Compare the page's reports with those of `inspect` and `contrast`."""
     save(pair, folder)
     offer, *reports = answers(folder, questions)
-    assert offer == {"source": "en", "target": "de", **json.loads(json.dumps(_about(pair.model.config)))}
+    assert offer == {"source": "en", "target": "de", **json.loads(json.dumps(_about(Translator.of(pair))))}
     for question, found in zip(questions, reports, strict=True):
         assert "error" not in found, (question, found)
         options = question.get("options", {})

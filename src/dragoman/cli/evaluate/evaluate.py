@@ -361,6 +361,7 @@ def _inspecting(model: Sequence[str], translator: Translator, decoding: Decoding
     words = [*model]
     for flag, language in zip(("--from", "--to"), languages, strict=False):
         words += [flag, language] if language != "mul" else []
+    words += ["--formality", decoding.formality] if decoding.formality else []
     return shlex.join(["dragoman", "inspect", *words])
 
 
