@@ -117,8 +117,8 @@ def translate(
     in_context: Annotated[
         bool,
         Flag(
-            "Read with each line the lines before it, up to the last blank one. For models trained with "
-            "data.context; they read the context in documents anyway.",
+            "Read with each line up to three lines before it, not beyond a blank one. For models "
+            "trained with data.context; they read the context in documents anyway.",
             section=_PRINTED,
         ),
     ] = False,
