@@ -981,6 +981,8 @@ def test_doctor(dragoman_, monkeypatch):
         ("--valid c --valid d a b", "--valid c --valid d a b"),
         ("--valid c.tsv a b", "--valid c.tsv a b"),
         ("--valid c.en-de.JSONL.gz a b", "--valid c.en-de.JSONL.gz a b"),
+        ("--test c.de.po a", "--test c.de.po a"),
+        ("--test c.xliff a", "--test c.xliff a"),
         ("a b --valid c -o x", "a b --valid c -o x"),
         ("a b --valid", "a b --valid"),
         ("a --valid=c b", "a --valid c --valid b"),

@@ -249,6 +249,12 @@ def test_a_file_of_no_format_is_refused_before_the_model_is_loaded(
     assert not output.exists()
 
 
+def test_a_missing_file_with_capitals_in_its_name(dragoman_, tmp_path):
+    ended = dragoman_("translate", "m", tmp_path / "Missing.DOCX", "-o", tmp_path / "out")
+    assert ended.code == 3
+    assert "Missing.DOCX: no such file" in ended.err
+
+
 def test_lines_may_be_forced_and_are_the_default_for_plain_text(dragoman_, translator, tmp_path):
     path, output = tmp_path / "menu.conf", tmp_path / "out"
     path.write_bytes(b"dog:\n  name: A dog\n")

@@ -29,6 +29,7 @@ HEALTHY = [
     "a palavra “LÃ”, e «VÂ»",
     "«SYNÐ“ og „ORÐ” eru orð",
     "&amp;lt; and &amp;nbsp; and &amp;amp;",
+    "A &#38;lt; B and Q&AMP;amp;A",
 ]
 
 

@@ -26,6 +26,9 @@ run = "train --from {model} {data}/x {data}/y -o {out}"
 name = "tuned-longer"
 run = "train --from {model} {data}/x {data}/y training.max_minutes=30 -o {out}"
 [[steps]]
+name = "seeds"
+run = "train {data}/x {data}/y --preset tiny training.max_minutes=3 --seeds 3 -o {out}"
+[[steps]]
 name = "translation"
 run = "translate {model} {data}/x -o {out}"
 """
@@ -42,6 +45,7 @@ def test_a_training_takes_its_limit(tmp_path: Path) -> None:
     assert found["limited"]["seconds"] == 180
     assert found["tuned"]["seconds"] == 60 * MINUTES
     assert found["tuned-longer"]["seconds"] == 1800
+    assert found["seeds"]["seconds"] == 540
     assert found["translation"]["seconds"] is None
 
 

@@ -191,6 +191,8 @@ def test_a_mark_that_begins_a_translation_is_not_part_of_it(engine: Literal["pyt
         # The mark has a place in the length, as in transformers, but its probability is not counted.
         score = Beam().normalise(sum(one.token_logp), len(one.token_logp) + 1)
         assert one.score == pytest.approx(score, abs=1e-5)
+    longer = translator.translate("The cat sleeps.", source="en", to="de", minimum_length=30)
+    assert len(longer.tokens) >= 30
     (given,) = translator.score(["The cat sleeps."], [german.text], source="en", to="de")
     if given.tokens == german.tokens:
         assert given.score == pytest.approx(german.score, abs=1e-5)

@@ -150,6 +150,13 @@ def test_inspection_sees_the_adapter(model: Path, adapters: dict[str, Path], eng
     assert found.bundle.model is found.bundle.model is base.using(adapter="chat").bundle.model
 
 
+def test_a_model_in_memory_changes_to_the_type_that_is_asked_for(model: Path) -> None:
+    bundle = Translator.load(model, engine="pytorch", device="cpu").bundle
+    for name in ("bfloat16", "float32"):
+        Translator.of(bundle, dtype=name)  # type: ignore[arg-type]
+        assert {str(one.dtype) for one in bundle.model.parameters()} == {f"torch.{name}"}
+
+
 @native
 def test_a_quantised_model_takes_the_adapter_of_its_floats(
     model: Path, adapters: dict[str, Path], tmp_path: Path

@@ -66,7 +66,7 @@ def _entities(text: str) -> str:
     def character(found: re.Match[str]) -> str:
         before, after = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
         about = before and after and before in _QUOTED[0] and after in _QUOTED[1]
-        twice = found[0] == "&amp;" and _ENTITY.match("&" + text[found.end() :])  # escaped twice
+        twice = unescape(found[0]) == "&" and _ENTITY.match("&" + text[found.end() :])  # escaped twice
         one = unescape(found[0])
         if about or twice or one.endswith(";") or (not one.isprintable() and one not in _HIDDEN):
             return found[0]

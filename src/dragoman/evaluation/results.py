@@ -14,7 +14,7 @@ TESTS = {"bs": "paired bootstrap resampling", "ar": "paired approximate randomis
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """The score of one set of translations by one metric, from 0 to 100.
+    """The score of one set of translations by one metric, from 0 to 100; TER and COMET may be beyond.
 
     `mean` and `half_width` describe the bootstrap: 95% of the resamples lie within mean ± half_width.
     Both are None without a bootstrap. `detail` holds the parts of BLEU.
@@ -113,7 +113,7 @@ class Difference:
 
     @property
     def p_text(self) -> str:
-        """`p = 0.0123`, or `p < 0.001`: no usual number of draws tells smaller values apart."""
+        """`p = 0.0123`, or `p < 0.001` for all smaller values."""
         return "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.4f}"
 
 

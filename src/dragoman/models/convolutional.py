@@ -1,8 +1,8 @@
 """Convolutional translation: Gehring et al. 2017. Sections and equations in this file are that paper's.
 
 Every layer sees k neighbouring positions, and all positions are computed at once. In a dilated stack the
-positions of each layer are k times as far apart as in the layer before, so words k^L apart affect
-each other after L layers.
+positions of each layer are k times as far apart as in the layer before, so L
+layers see k^L positions.
 
 Unlike the paper, weights are not normalised and the gradients of the encoder are not scaled.
 

@@ -48,4 +48,5 @@ def _limit(pipeline: Pipeline, step: PipelineStep) -> float | None:
     minutes = resolve(preset=value.get("--preset"), recipe=path, overrides=overrides).training.max_minutes
     if minutes is None and "--from" in words:
         minutes = float(MINUTES)
-    return None if minutes is None else 60 * minutes
+    runs = int(words[words.index("--seeds") + 1]) if "--seeds" in words[:-1] else 1
+    return None if minutes is None else 60 * minutes * runs

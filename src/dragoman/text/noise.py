@@ -58,8 +58,8 @@ def noised(
 ) -> tuple[str, str]:
     """Return source and target with one kind of noise: the same for the same key.
 
-    The kind is drawn from those that change this source. Capitals, emoji and tags are in the target, too;
-    of other kinds it has none. Placeholders, such as URLs, stay as they are, and so does a blank source.
+    The kind is drawn from those that change this source. Capitals, titles, emoji and tags are in the target,
+    too; of other kinds it has none. Placeholders, such as URLs, stay as they are, and so does a blank source.
     """
     if is_blank(pair[0]):
         return pair

@@ -52,7 +52,11 @@ class TrainingConfig(Options, section="training"):
     ] = "replicated"
     max_updates: Annotated[int, Option("Updates after which training stops.", at_least=1)] = 100_000
     max_epochs: Annotated[
-        int | None, Option("Passes through the training text after which training stops.", at_least=1)
+        int | None,
+        Option(
+            "Passes through the training text after which training stops. Whole ones in a stage count.",
+            at_least=1,
+        ),
     ] = None
     max_minutes: Annotated[float | None, Option("Minutes after which training stops.", above=0)] = None
     schedule: Annotated[

@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from pathlib import Path
 
 from torch import Tensor
@@ -251,10 +251,15 @@ class Trainer:
         config, progress = self.config, self.progress
         if progress.step >= config.max_updates:
             return True
-        if config.max_epochs is not None and progress.epoch >= config.max_epochs:
+        if config.max_epochs is not None and self._passes() >= config.max_epochs:
             return True
         minutes_up = config.max_minutes is not None and progress.seconds >= 60 * config.max_minutes
         return minutes_up or selection.out_of_patience(progress.history, config)
+
+    def _passes(self) -> int:
+        """The epochs so far, without those that a stage ended."""
+        ends = accumulate(size for size, _ in self.stages)
+        return self.progress.epoch - sum(end <= self.progress.step for end in ends)
 
     def _count_time(self) -> float:
         """Add the time since the last call to the progress, and return the time of this process's clock.
@@ -293,8 +298,8 @@ class Trainer:
             return  # all updates since the last report were skipped
         progress.totals = Totals()
         end: float = config.max_updates
-        if config.max_epochs is not None and progress.epoch:  # one is complete
-            end = min(end, (progress.step - progress.cursor) * config.max_epochs / progress.epoch)
+        if config.max_epochs is not None and (passes := self._passes()) > 0:
+            end = min(end, (progress.step - progress.cursor) * config.max_epochs / passes)
         eta = progress.seconds * max(end - progress.step, 0) / progress.step
         if config.max_minutes is not None:
             eta = min(eta, 60 * config.max_minutes - progress.seconds)

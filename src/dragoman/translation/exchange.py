@@ -101,7 +101,7 @@ class Exchange:
                     # If the memory has this part, its translation lacks the rest.
                     guidance = _unless_known(self._guidances([part.strip()], [""])[0])
                     guidance = beside_line(guidance, context, decoding.formality)
-            rules, beside = decoding.rules, None
+            rules, beside = decoding.rules(len(start)), None
             if tokens and (forced := (*start, *self._begin_of(prefix))):
                 rules = (Prefix(forced), *rules)
             if guidance is not None:

@@ -123,8 +123,8 @@ def ready(
 
         if device is not None:
             bundle.model.to(torch.device(device))
-        if dtype == "bfloat16":
-            cast("torch.nn.Module", bundle.model).to(torch.bfloat16)
+        if dtype in ("float32", "bfloat16"):
+            cast("torch.nn.Module", bundle.model).to(getattr(torch, dtype))
         found = PyTorchEngine(bundle.model)
     return Loaded(tokenizer=bundle.tokenizer, engine=found, config=bundle.config, load_bundle=lambda: bundle)
 

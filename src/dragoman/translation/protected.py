@@ -98,9 +98,7 @@ class Sentences:
         self._translator = self._after_memory = translator
         if (guide := translator.memory) is not None:  # which refused translations must not come from again
             self._after_memory = copy(translator)
-            self._after_memory.memory = MemoryGuide(
-                guide.memory, least=guide.least, reads=guide.reads, exact=False
-            )
+            self._after_memory.memory = guide.inexact()
         self._decoding = replace(decoding, n_best=1, split=False, protect=False)
         beam = None if decoding.beam is None else max(decoding.beam, 4)
         self._again = replace(self._decoding, no_repeat_ngram=3, beam=beam, n_best=4)

@@ -62,9 +62,8 @@ def back_translated(
 ) -> Iterator[SyntheticPairs]:
     """Yield the pairs of each line, in order, in bounded memory. `first` is the number of the first line.
 
-    `decoding` says how to translate; its number of translations is replaced by the one that `how` needs.
-    "noise" makes `per_line` noisy copies of the best translation, a function of the seed, the number of the
-    line and the number of the copy; the others take the `per_line` best translations, or draws. Raises
+    `decoding` says how to translate, and how many translations to take. "noise" makes `per_line` noisy copies
+    of the best one, a function of the seed, the number of the line and the number of the copy. Raises
     ConfigError for options that do not fit.
     """
     if how not in HOWS:

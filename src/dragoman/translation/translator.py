@@ -230,7 +230,7 @@ class Translator:
         mean. All need the same tokenizer and languages; their shapes may differ, and their weights are
         shared, not copied. Options, shortlist, alignment, attention and `inspect` come from the first.
         Risks are not calibrated for an ensemble. Raises ConfigError for models that do not fit each other and
-        for members that are ensembles.
+        for ensembles among several.
         """
         members = list(members)
         check_members(members, average)
@@ -329,9 +329,10 @@ class Translator:
         with the line and inflects them; it must have been trained so. `hard`: the search puts them in as
         they are written. By default soft, if the model can.
 
-        With `memory`, a line that the memory has gets the translation of the memory. For another line the
-        most similar one is in `Translation.match`, if it is at least `match_least` percent alike, and a model
-        that was trained to read matches reads it.
+        With `memory`, a line that the memory has gets the translation of the memory. For another sentence
+        the most similar one is in `Translation.match`, if it is at least `match_least` percent alike, and a
+        model that was trained to read matches reads it. Uses are counted when you close a memory that you
+        opened.
 
         `reverse` is a translator of the other direction. It reranks the candidates: both must find the
         translation likely (the option `reverse_weight`).
@@ -426,7 +427,7 @@ class Translator:
     ) -> Translation | list[Translation]:
         """Return one Translation for each line, in order; of a single line, given as a string, its own.
 
-        A blank line gets an empty translation.
+        A blank line stays as it is.
 
         Pass options as a `Decoding`, as keywords with the names of its fields, or both. Keywords win.
         Spaces around a line are ignored. Each sentence of a line is translated by itself, and placeholders,
@@ -463,7 +464,8 @@ class Translator:
         """Translate more lines than memory holds, in order.
 
         The engine works on at most `window` lines at a time, and at most twice as many are held. A line that
-        equals one of the last 10,000 different ones is not translated again. Where `lines` yields None, all
+        equals one of the last 10,000 different ones is not translated again: fewer with several candidates,
+        none with attention. Where `lines` yields None, all
         lines so far are translated before the next is read: for a source that has to wait. An error
         of `lines` is raised after the translations of the lines before it.
         """
@@ -526,7 +528,9 @@ class Translator:
         source, to = self._directions.chosen(source, to)
         check_beside(self.reads, context=bool(context), formality=None)
         item = LineItem(line, prefix, given_context(context, both="context target" in self.reads))
-        request, _ = next(self._exchange(Decoding(source=source, to=to)).requests([item]))
+        asked = copy(self)
+        asked.memory = self.memory and self.memory.inexact()
+        request, _ = next(asked._exchange(Decoding(source=source, to=to)).requests([item]))
         return next_words(self.tokenizer, self.engine, request, prefix, most=most)
 
     def score(
@@ -689,7 +693,7 @@ class Translator:
             start=start,
             beam=decoding.beam_search(self.generation),
             prefix=prefix_tokens(self.tokenizer, prefix, banned=self.generation.banned),
-            rules=decoding.rules,
+            rules=decoding.rules(len(start)),
             max_extra_tokens=decoding.max_extra_tokens,
             name=name,
         )

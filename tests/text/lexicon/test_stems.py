@@ -7,7 +7,8 @@ import pytest
 from dragoman.text.lexicon.stems import stem
 
 FORMS = {
-    "en": ["box boxes", "query queries", "cache caches", "file files FILES", "movie movies", "size sizes"],
+    "en": ["box boxes", "query queries", "cache caches", "file files FILES", "movie movies", "size sizes",
+        "pie pies", "bus buses", "gas gases", "house houses", "use uses", "fly flies", "case cases"],
     "de": [
         "alter alten altem altes",
         "Tabelle Tabellen", "Datei Dateien", "Haus Hauses Häuser Häusern", "Fehler Fehlers Fehlern",

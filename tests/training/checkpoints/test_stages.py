@@ -13,7 +13,7 @@ from tests.training.checkpoints.test_resuming import check_equal
 from tests.training.small_runs import config, corpus, model, stop_after, tokenizer, trainer
 
 from dragoman.base.errors import DataError, Interrupted
-from dragoman.training.data.batches import Batch
+from dragoman.training.data.batches import Batch, plan
 from dragoman.training.data.mixture import Mixture, Stages, Weighted
 from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.trainer import Trainer
@@ -79,6 +79,26 @@ def test_each_update_reads_the_text_of_its_stage(whole: tuple[Trainer, list[Any]
         lines = {tuple(text.source[row].tolist()) for row in range(len(text))}
         end = text.tokenizer.end_id
         assert {tuple(row[: row.index(end)]) for *_, rows in part for row in rows} <= lines
+
+
+@pytest.mark.parametrize("stop", [None, 3, 4])
+def test_an_epoch_that_a_stage_ends_is_no_pass(texts: Texts, tmp_path: Path, stop: int | None) -> None:
+    one, other = texts
+    for _ in range(1 if stop is None else 2):
+        options = config(max_updates=1000, max_epochs=2)
+        made = trainer(tmp_path, (other, None), options=options, net=model(one.tokenizer, seed=1))
+        made.stages = [(ENDS[0], one)]
+        made.resume()
+        if stop is not None and made.progress.step == 0:
+            stop_after(made, stop, signal.SIGINT)
+            with pytest.raises(Interrupted):
+                made.train()
+    made.train()
+    passes = [
+        len(plan(other.source.lengths, other.target.lengths, batch_tokens=32, seed=7, epoch=epoch))
+        for epoch in (1, 2)
+    ]
+    assert made.progress.step == ENDS[0] + sum(passes)
 
 
 @pytest.mark.parametrize("stops", [[*ENDS], [4], [8, 11]])

@@ -71,6 +71,11 @@ def test_an_equal_line_is_taken_over_and_others_are_not(plain: Translator, memor
     assert plain.memory is None
 
 
+def test_next_words_come_from_the_model(plain: Translator, memory: TranslationMemory) -> None:
+    words = plain.using(memory=memory).next_words("Tom sleeps.", "Tom ")
+    assert words == plain.next_words("Tom sleeps.", "Tom ") != []
+
+
 def test_a_translation_of_the_memory_has_the_flags_of_its_text(
     plain: Translator, memory: TranslationMemory
 ) -> None:

@@ -57,7 +57,7 @@ def pairs_from_documents(
     ] = None,
     format: Annotated[
         str | None,
-        Flag("Format of the documents; lines for sentences by line. [default: by name or content]"),
+        Flag("Format of the documents; with lines, each line is a paragraph. [default: by name or content]"),
     ] = None,
     source_language: Annotated[
         str | None, Flag("Language of the source. [default: by the name]", metavar="CODE")

@@ -80,8 +80,8 @@ def evaluate(
     dtype: Annotated[
         str | None,
         Flag(
-            "Type of the numbers: float32, bfloat16 or int8. Also translates in float32, and shows what "
-            "each type costs in quality and gains in speed.",
+            "Type of the numbers: float32, bfloat16 or int8. Of one pair of languages, without --against or "
+            "--contrast, also translates in float32, and shows what each type costs and gains.",
             metavar="auto|TYPE[,TYPE...]",
             section="Models",
         ),

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from dragoman.training.events import Observer, Stop
 
 
-_PAIRS_IN_ONE_FILE = (".tsv", ".jsonl", ".ndjson", ".tmx")
+_PAIRS_IN_ONE_FILE = (
+    ".tsv", ".jsonl", ".ndjson", ".tmx", ".po", ".xlf", ".xliff", ".ts", ".xcstrings",
+)  # fmt: skip
 _OF_FILES = ("--valid", "--test", "--replay", "--general")
 
 
@@ -170,7 +172,8 @@ def train(
     general: Annotated[
         list[str] | None,
         Flag(
-            "With --from: general text to measure with. [default: a part of the replayed text]",
+            "With --from: general text to measure with. [default: the "
+            "validation text of MODEL, if its folder still has it, else a part of --replay]",
             metavar="SOURCE TARGET",
         ),
     ] = None,

@@ -57,7 +57,7 @@ def _is_document(name: str) -> bool:
         is_document = document_format(path, start) is not FORMATS["text"]
     except DataError as error:
         raise DataError(f"{name}: {error}", hint=error.hint) from error
-    if is_document and path.name != Path(name).name.lower():
+    if is_document and path.name.lower() != Path(name).name.lower():
         raise DataError(f"{name}: a compressed document", hint="decompress it first")
     return is_document
 

@@ -50,7 +50,7 @@ class Planter:
                     yield number, new, kind
 
     def omission(self, number: int) -> str | None:
-        """Return text `number` without one of its phrases; None if it has only one."""
+        """Return text `number` without one of its phrases; None if none is short enough."""
         text, random = self._texts[number], Random(f"{self._seed} omission {number}")
         phrases = [one for one in self._phrases(text) if one[1] - one[0] < len(text.strip()) * 0.6]
         if not phrases:
@@ -62,7 +62,7 @@ class Planter:
         return text[:start] + text[end:].lstrip()
 
     def addition(self, number: int) -> str | None:
-        """Return text `number` with a phrase of another; None if no other has one that fits."""
+        """Return text `number` with a phrase of another; None if none of 20 others has one that fits."""
         text, random = self._texts[number], Random(f"{self._seed} addition {number}")
         closing = _END.search(text)
         end = closing.start() if closing else len(text)

@@ -58,6 +58,8 @@ def _english(word: str) -> str:
         return word
     if word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
+    if len(word) == 3:  # pies
+        return word
     if word.endswith("ie"):
         return word[:-2] + "y"
-    return word[:-1] if word.endswith(("xe", "ze", "che", "she", "sse")) else word
+    return word[:-1] if word.endswith(("xe", "ze", "che", "she", "sse", "use", "ase")) else word

@@ -1,9 +1,9 @@
 """Subwords and characters by SentencePiece (Kudo and Richardson 2018).
 
-Text is not normalised. Only one space is added, before the first word, so that it is encoded like any other
-word, and decoding removes it. So `decode(encode(x)) == x` holds for Chinese, Arabic, emoji and their joiners
-and repeated spaces; with byte fallback, also for characters not seen in training. One character is lost:
-U+2581 `▁` is how SentencePiece writes a space, so it is decoded as a space.
+Text is not normalised. Only one space is added, before the first word (of subwords), so that it is encoded
+like any other word, and decoding removes it. So `decode(encode(x)) == x` holds for Chinese, Arabic, emoji and
+their joiners and repeated spaces; with byte fallback, also for characters not seen in training. One character
+is lost: U+2581 `▁` is how SentencePiece writes a space, so it is decoded as a space.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Progress:
     finished: bool = False
     history: list[Candidate] = field(default_factory=list)
     lost: list[int] = field(default_factory=list)  # updates of the history whose weights cannot be averaged
-    skipped: int = 0  # updates skipped in a row because their gradient was not finite
+    skipped: int = 0  # updates skipped in a row because their loss or gradient was not finite
     totals: Totals = field(default_factory=Totals)
 
     @property

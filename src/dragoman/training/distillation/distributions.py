@@ -74,7 +74,7 @@ def lessons_of(options: TeacherConfig, tokenizer: Tokenizer, target: Ragged, fol
 class LessonsInProgress:
     """The growing lessons in `folder`. `made_with` says what they depend on.
 
-    Between `parts` and `close`, write the lessons of a row with `put`.
+    For each row of each of the `parts`, write its lessons with `put`.
     """
 
     TOKENS = 200_000  # target tokens of a part: what a kill may cost

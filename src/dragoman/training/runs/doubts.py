@@ -46,7 +46,8 @@ def doubts_before(recipe: Recipe, text: TrainingText, *, vocabulary: int, proces
     updates = training.max_updates
     if training.max_epochs is not None:
         batch = training.batch_tokens * training.accumulate * processes
-        updates = min(updates, training.max_epochs * -(-max(sides) // batch))
+        stages = sum(stage.updates for stage in recipe.data.stages)
+        updates = min(updates, stages + training.max_epochs * -(-max(sides) // batch))
     if training.warmup >= updates:
         lines.append(_warmup(training.warmup, updates))
     return lines
@@ -81,5 +82,5 @@ def doubts_after(before: Sequence[str], recipe: Recipe, *, updates: int, bleu: f
 def _warmup(warmup: int, updates: int) -> str:
     return (
         f"training.warmup = {warmup:,}, but the run has about {count(updates, 'update')}: the learning rate "
-        f"never reaches its peak; train longer, or set training.warmup={max(1, updates // 10)}"
+        f"has its peak at the end or never; train longer, or set training.warmup={max(1, updates // 10)}"
     )

@@ -29,7 +29,7 @@ def import_memory(memory: TranslationMemory, paths: Sequence[str | Path], *, aut
     """Add the pairs of a TMX, TSV or JSONL file, or of two files of lines. Pairs that it has are skipped.
 
     A TMX file also brings dates, authors and notes. Raise ConfigError if it is unclear what to read,
-    DataError for a file that cannot be read; the pairs before the damage are then in the memory.
+    DataError for a file that cannot be read; the portions of 10,000 before the damage are then in the memory.
     """
     if not isinstance(memory, TranslationMemory):
         raise ConfigError(f"{memory} is not an open memory", hint="open it with TranslationMemory first")

@@ -174,7 +174,7 @@ class TranslationMemory:
     def extend(self, pairs: Iterable[Remembered]) -> Added:
         """Add many pairs. A pair that the memory has is not added again.
 
-        They are written in portions of 10,000, so an error of `pairs` leaves those before it. Of equal
+        They are written in portions of 10,000: an error of `pairs` leaves the portions before it. Of equal
         sources the one that changed last is first; of those without a time, the last one.
         """
         added = Added()
@@ -277,6 +277,10 @@ class MemoryGuide:
         self, memory: TranslationMemory, *, least: float = LEAST, reads: bool = False, exact: bool = True
     ) -> None:
         self.memory, self.least, self.reads, self.exact = memory, least, reads, exact
+
+    def inexact(self) -> MemoryGuide:
+        """The same with `exact=False`."""
+        return MemoryGuide(self.memory, least=self.least, reads=self.reads, exact=False)
 
     def guide(self, lines: Sequence[str]) -> list[Guidance | None]:
         """See `Guide.guide`. A translation of several lines becomes one."""

@@ -267,8 +267,8 @@ class Decoding(Options):
     quality: Annotated[
         Quality,
         Option(
-            "fast: greedy search, with the shortlist if the model has one. normal: the model's search. best: "
-            "minimum Bayes risk by chrF, several times as slow. More specific options take precedence."
+            "fast: greedy search, always with the model's shortlist, if it has one. normal: its search. "
+            "best: minimum Bayes risk by chrF, several times as slow. More specific options take precedence."
         ),
     ] = "normal"
     candidates: Annotated[
@@ -376,12 +376,11 @@ class Decoding(Options):
         """The attention to return."""
         return None if self.attention is None else AttentionOf.of(self.attention)
 
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules that hold for every sentence."""
+    def rules(self, marks: int) -> tuple[Rule, ...]:
+        """The rules that hold for every sentence, whose translation begins with so many marks."""
         rules: list[Rule] = []
         if self.minimum_length:
-            rules.append(MinimumLength(self.minimum_length))
+            rules.append(MinimumLength(self.minimum_length + marks))
         if self.no_repeat_ngram:
             rules.append(NoRepeatedNgram(self.no_repeat_ngram))
         return tuple(rules)

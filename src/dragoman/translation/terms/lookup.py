@@ -4,7 +4,7 @@
 
 A word of the line may be inflected (`text/lexicon/stems.py`), but the last one is not shorter than in the
 term. A term in lower case is also found in capitals, and with a capital where a sentence begins
-or in a heading. A term with capitals is found only as it is written. Nothing is found inside a word, in a
+or in a heading. Words with capitals are found only as they are written. Nothing is found inside a word, in a
 part of a compound with hyphens, in a file name or an address, or in a placeholder.
 
 The words of all terms form a tree, so the time does not depend on the number of terms.

@@ -5,7 +5,7 @@
 
 An entry is a concept. Each of its terms in the source language, of whatever country, has all its terms in the
 closest target language as translations, preferred ones first. Terms that are deprecated, superseded or
-forbidden are not used.
+forbidden are not used as translations.
 Reading is safe for untrusted files: a file may not declare entities, and nothing is fetched.
 """
 

@@ -149,7 +149,7 @@ class _GeneralText:
         return "none", None
 
     def to_measure_with(self, replayed: Corpus | None) -> tuple[Corpus | None, Corpus | None]:
-        """Return that text, and the text to train on without pairs similar to it."""
+        """Return that text, and the text to train on: without pairs like those, if they are from it."""
         if self.request.general is not None:
             return _not_empty(_open(self.request.general, self.base)), replayed
         general = own_text(self.base, "valid", MOST, seed=self.seed)
