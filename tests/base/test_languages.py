@@ -38,6 +38,7 @@ from dragoman.base.languages import canonical, closest, language_name, related, 
         ("ca-valencia", "ca"),
         ("", ""),
         ("<b>", "<b>"),
+        ("Volapük", "vo"),
     ],
 )
 def test_codes_have_one_form(written: str, code: str) -> None:

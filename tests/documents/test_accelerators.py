@@ -71,6 +71,7 @@ def test_an_accelerator_is_taken_out(text: str, bare: str, letter: str) -> None:
             "snake_case",
             "The file_name is",
             "_private",
+            "The field _name is required.",
             "__init__",
             "call __init__ here",
             "MAX_SIZE",

@@ -147,6 +147,16 @@ def test_an_error_keeps_nothing_from_the_others(folder: Path, tmp_path: Path) ->
     assert (tmp_path / "out" / "below" / "b.txt").exists()
 
 
+def test_an_output_that_cannot_be_written_is_an_error_of_that_file(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "below").write_text("no folder")
+    outcome = run([folder], tmp_path / "out")
+    ((path, error),) = outcome.failed
+    assert path.name == "b.txt"
+    assert "cannot be written" in str(error)
+    assert (tmp_path / "out" / "a.txt").exists()
+
+
 def test_a_file_that_cannot_be_read_is_an_error_of_that_file(folder: Path, tmp_path: Path) -> None:
     tasks = tasks_of([folder], tmp_path / "out")
     (folder / "a.txt").unlink()

@@ -194,3 +194,9 @@ def test_the_reader_says_what_an_old_or_encrypted_file_is() -> None:
     with pytest.raises(DataError, match="an old Office program") as error:
         document_format(Path("a.xls"), b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
     assert str(error.value.hint).startswith("save it as .docx, .xlsx or .pptx")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_strings_of_apple_need_no_byte_order_mark(encoding: str) -> None:
+    data = '"a" = "Hello world";\n'.encode(encoding)
+    assert document_format(Path("a.strings"), data) is FORMATS["strings"]

@@ -17,7 +17,15 @@ from tests.documents.pretend import Pretend
 
 def test_none_is_read_and_none_is_a_language() -> None:
     assert not REFUSED.keys() & {suffix for one in FORMATS.values() for suffix in one.suffixes}
-    assert not REFUSED.keys() & {".pl", ".cs", ".so", ".ps", ".ai", ".sh"}  # names of text in these languages
+    assert not REFUSED.keys() & {
+        ".pl",
+        ".cs",
+        ".so",
+        ".ps",
+        ".ai",
+        ".sh",
+        ".mo",
+    }  # names of text in these languages
     assert all(text.count(": ") == 1 and suffix.islower() for suffix, text in REFUSED.items())
 
 

@@ -2,8 +2,8 @@
 
 A job knows its inputs (`about`, mostly digests), holds a `Lock`, and keeps one of these records:
 
-    Record         one table, written whole each time
-    GrowingFiles   files that are appended to, and a Record of how much of each counts
+    JobRecord      one table, written whole each time
+    GrowingFiles   files that are appended to, and a JobRecord of how much of each counts
     Journal        a line for each finished part
 
 A part of a job may be a file of its own: `write_part`.

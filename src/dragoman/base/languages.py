@@ -70,7 +70,7 @@ def _names() -> dict[str, str]:
 @lru_cache(1000)  # of strangers
 def _parsed(text: str) -> _Tag:
     plain = text.strip().lower()
-    if " " in plain or len(plain) > 8:
+    if " " in plain or len(plain) > 8 or not plain.isascii():
         plain = _codes().get(plain, plain)  # an English name
     plain = plain.replace("_", "-")
     found = re.fullmatch(_TAG, _ALIASES.get(plain, plain).lower())

@@ -33,7 +33,7 @@ class Meter:
         self._began = self._shown = clock()
 
     def __call__(self, count: int) -> None:
-        """Report that `count` is done in all, if a line is due. The end of the work always gets one."""
+        """Report that `count` is done in all, if a line is due. The end of a known total always gets one."""
         now, share = self._clock(), self._share_of(count)
         if self._first_share is None:
             self._first_share = share
@@ -63,7 +63,7 @@ def clock_time(seconds: float | None) -> str:
 
 
 def number(value: float) -> str:
-    """Return three significant digits, or all before the point: `4.13`, `52.1`, `6,120`, `1.2e+09`."""
+    """Return two decimals below 10, one below 100, then none: `4.13`, `52.1`, `6,120`, `1.2e+09`."""
     if not math.isfinite(value) or abs(value) >= 1e7:
         return f"{value:.2g}"
     return f"{value:,.{0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2}f}"

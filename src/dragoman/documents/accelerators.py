@@ -2,7 +2,8 @@
 (LibreOffice).
 
 The sign is taken out of a text before it is translated, and put once into the translation. A sign counts if
-it can be nothing else: not in snake_case, _private, R&D, A & B, A && B or ~/path.
+it can be nothing else: not in snake_case, R&D, A & B, A && B or ~/path. "_private" alone, or in a sentence
+with a full stop, has none; "Call _private first" has one, as "Go to _next page".
 """
 
 from __future__ import annotations
@@ -104,7 +105,8 @@ def _marks_letter(text: str, at: int, end: int) -> bool:
         return after.islower() and not behind and (text[at] != "_" or whole.istitle())
     if behind or (at and not text[at - 1].isspace() and text[at - 1] not in _OPENING):
         return False
-    return text[at] == "&" or after[0].isupper() or len(text.split()) > 1
+    sentence = text.rstrip().endswith(".") and not text.rstrip().endswith("..")
+    return text[at] == "&" or after[0].isupper() or (len(text.split()) > 1 and not sentence)
 
 
 def _in_brackets(label: Content, one: Accelerator) -> Content:

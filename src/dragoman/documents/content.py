@@ -17,13 +17,13 @@ _BINARY = {  # what begins so, and the suffix that it usually has
     ("an image", ".png"): (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*"),
     ("a program", ".exe"): (b"\x7fELF", b"MZ\x90", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe", b"\0asm"),
 }
-_ENCODINGS = (  # a byte order mark, or "<" in UTF-16 without one
+_ENCODINGS = (  # a byte order mark, or <, " or / in UTF-16 without one
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
-    (b"<\0", "utf-16-le"),
-    (b"\0<", "utf-16-be"),
+    *((mark + b"\0", "utf-16-le") for mark in (b"<", b'"', b"/")),
+    *((b"\0" + mark, "utf-16-be") for mark in (b"<", b'"', b"/")),
 )
 _PROLOGUE = r"\s*+(?:<\?.*?\?>\s*+|<!--.*?-->\s*+|<!DOCTYPE[^>\[]*+(?:\[.*?\]\s*+)?>\s*+)*+"
 _ROOT = re.compile(rf"{_PROLOGUE}<(?:[\w.-]+:)?([A-Za-z][\w.-]*)(?=[\s/>])", re.DOTALL | re.IGNORECASE)

@@ -271,7 +271,9 @@ def translate_files(
                 if done is not None
                 else _translate(translator, task, decoding, replacing, columns, write, journal)
             )
-        except DataError as error:
+        except ConfigError:
+            raise
+        except DragomanError as error:
             outcome.failed.append((task.source, error))
         except OSError as error:
             what, hint = f"{task.source}: {error.strerror or error}", "check the path and its permissions"

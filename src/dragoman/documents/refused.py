@@ -28,7 +28,7 @@ _KINDS = (  # suffixes, name, hint; no suffix that is also a language, such as .
     (".mqxlz .mqout .mqback", "a package of memoQ", "export it as .mqxliff"),
     (".txml .tipp .xlz", "a package of a translation tool", "export it as XLIFF"),
     (".sdltm .mtf .tmw", "a translation memory of another program", "export it as .tmx"),
-    (".mo .gmo", "compiled messages", "translate the .po file that it was made of"),
+    (".gmo", "compiled messages", "translate the .po file that it was made of"),
     (".qm", "compiled messages", "translate the .ts file that it was made of"),
     (".resources .dll .exe .dylib .nib .class .pyc", "a compiled program", _EXTRACT),
     (".bplist", "a binary property list", "convert it with plutil -convert xml1"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.translation.search.options import Beam
 
-TYPICAL = 25  # tokens: where the length penalty of an exported model equals ours
+TYPICAL = 25  # tokens: where the length penalty of an exported model grows like ours
 
 
 def power_of(beam: Beam) -> float:
@@ -23,5 +23,5 @@ def note_of_power(beam: Beam, program: str) -> list[str]:
         return []
     return [
         f"{program} has no gnmt length penalty. {beam.length_penalty:g} becomes a power of "
-        f"{power_of(beam):g}, which equals it for translations of about {TYPICAL} tokens."
+        f"{power_of(beam):g}, which grows alike at about {TYPICAL} tokens."
     ]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from dragoman.text.blank import is_blank
@@ -58,7 +59,7 @@ class LineCutter:
         split = self.split and not marked and may_split(line)
         whole = not split and (prefixed or not (protecting and (kept or not has_language(line))))
         if whole or is_blank(line) or self._remembers(line, prefix.strip()):
-            return [item], _only
+            return [item], itemgetter(0)
         # Of the whole line: a sentence alone may be too short to say its language.
         decoding = self.maker.decoding
         languages_of_line = self.maker.directions.detected(line, decoding.source, decoding.to)
@@ -199,10 +200,6 @@ def extended(context: Context | None, sentences: Sequence[str]) -> Context | Non
     """The context of a line with the sentences before one of it, whose translations are not known."""
     before = joined_context([context.source if context else "", *sentences[-SENTENCES:]])
     return Context(before, "" if sentences or not context else context.target) if before else None
-
-
-def _only(found: Sequence[Translation]) -> Translation:
-    return found[0]
 
 
 def _alignment(

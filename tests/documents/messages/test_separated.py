@@ -94,6 +94,9 @@ def test_titles_are_translated_one_by_one() -> None:
         ("Start | My dog",)
     )
     assert result("Cart of :name | My Shop", "pl").content == ("CART OF :name | MY SHOP",)
+    for language in ("ja", "pl"):  # nothing is lost or doubled
+        content = result("Delete %name% | cancel", language, labels=True).content
+        assert content == ("DELETE %name% | CANCEL",)
     b, end = Code("<b>", "open", 1), Code("</b>", "close", 1)
     assert result((b, "Home", end, " | About ", b, "us", end)).content == (
         b, "HOME", end, " | ABOUT ", b, "US", end,

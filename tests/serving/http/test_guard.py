@@ -15,6 +15,7 @@ import httpx
 import pytest
 from tests.serving.standin import Running, keys_file, running, wait_for
 
+from dragoman.base.errors import DataError
 from dragoman.serving.http.logs import logging_to
 from dragoman.serving.http.settings import Keys, names_of, origins_of, proxies_of
 from dragoman.serving.service.limits import Limits
@@ -144,6 +145,9 @@ def test_no_route_is_open_by_mistake(tmp_path: Path) -> None:
 
 
 def test_the_share_is_that_of_the_key_or_of_the_address(tmp_path: Path) -> None:
+    (tmp_path / "large.txt").write_text("# no key is left out\n" * 60_000)
+    with pytest.raises(DataError, match="larger than 1 MiB"):
+        Keys.read(tmp_path / "large.txt")
     keys = Keys.read(keys_file(tmp_path, weblate="K"))
     with running(keys=keys) as server, server.client() as client:
         client.post("/translate", json={**ASKED, "api_key": "K"})

@@ -164,6 +164,7 @@ def test_the_path_of_a_proxy(client: str, prefix: str, base: str) -> None:
         (origins_of, "*"),
         (origins_of, "https://*.example"),
         (origins_of, "app.example"),
+        (origins_of, "http://[::1"),
         (origins_of, "https://app.example/page"),
         (proxies_of, "proxy"),
         (proxies_of, "10.0.0.1/8"),

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from dragoman.training.events import Observer, Stop
 
 
-_PAIRS_IN_ONE_FILE = (
-    ".tsv", ".jsonl", ".ndjson", ".tmx", ".po", ".xlf", ".xliff", ".ts", ".xcstrings",
-)  # fmt: skip
+_PAIRS_IN_ONE_FILE = (".tsv", ".jsonl", ".ndjson", ".tmx", ".po", ".xlf", ".xliff", ".ts", ".xcstrings")
 _OF_FILES = ("--valid", "--test", "--replay", "--general")
 
 
@@ -57,14 +55,11 @@ def spread_files(words: Sequence[str]) -> list[str]:
             spread.append(first := rest.pop(0))
             files[word] += 1
             whole = without_suffix(first).endswith(_PAIRS_IN_ONE_FILE)
-            if files[word] == 1 and not whole and rest and _is_file(rest[0]):
+            second = not whole and sort_words(rest[:1])[0]
+            if files[word] == 1 and second and not rest[0].startswith("-"):
                 spread += [word, rest.pop(0)]
                 files[word] += 1
     return spread + rest
-
-
-def _is_file(word: str) -> bool:
-    return not word.startswith("-") and sort_words([word])[0] == [word]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,8 +69,8 @@ def separated(segment: Segment, languages: tuple[str, str], *, labels: bool = Fa
     planned, doubts = texts, list[str]()
     if len(bare) > 1:
         counted = polyglot or any(one.prefix or _COUNTED.search(one.words) for one in bare)
-        if not certain and " " in full_text(bare[-1].separator) and all(map(_is_title, bare)):
-            counted = _share_words(bare)  # "Cart of :name | My Shop"
+        if not certain and " " in full_text(bare[-1].separator):
+            counted = (counted or all(map(_is_title, bare))) and _share_words(bare)  # "Cart of :name | Shop"
         numbers = _forms(*languages, one_form=not polyglot)
         known = labels or certain  # else prose: "cat %file% | sort"
         if known and numbers and counted and len(bare) == len(_forms(languages[0], languages[0])):

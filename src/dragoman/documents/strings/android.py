@@ -1,5 +1,5 @@
-"""Android strings.xml: strings, plurals and arrays. Inline elements are codes; <xliff:g> is a placeholder.
-The tags of HTML in CDATA are codes, too, and their visible attributes are translated.
+"""Android strings.xml: strings, plurals and string arrays. Inline elements are codes; <xliff:g> is a
+placeholder. The tags of HTML in CDATA are codes, too, and their visible attributes are translated.
 
 Plurals get the items that the target language needs.
 Escapes and whitespace are those of aapt2 (developer.android.com, "String resources").

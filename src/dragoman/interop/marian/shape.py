@@ -222,7 +222,7 @@ def options_of(config: Config) -> dict[str, Any]:
 
 
 def canonical_weights(weights: Mapping[str, Tensor], options: ModelOptions) -> dict[str, Tensor]:
-    """Return the weights under the names and in the layout of `table`.
+    """Return the weights under the names and in the layout of `name_table`.
 
     Tied layers and shared embeddings are repeated, and parts that the model leaves out become neutral.
     """

@@ -114,7 +114,7 @@ class OnnxRuntime:
     """onnxruntime with an exported folder, all that it reads: a `dragoman.interop.verify.Program`."""
 
     def __init__(self, folder: Path) -> None:
-        """Raise DragomanError if onnxruntime is missing, ModelError if the folder is damaged."""
+        """Raise DragomanError if onnxruntime is missing."""
         runtime = optional_package("onnxruntime", "onnx")
         self.name = f"onnxruntime {runtime.__version__}"
         self._model = json.loads((folder / _NAME).read_text(encoding="utf-8"))

@@ -128,7 +128,7 @@ class Call:
     values: Mapping[str, Any]  # of the fields of its endpoint
     client: str  # a name for the share of its key or address
     family: Family
-    key: Key | None  # None if the server has no keys, or the client sent none to a route that needs none
+    key: Key | None  # None without keys, or without a right one on a route that needs none
     deadline: float  # a time of `time.monotonic`
 
     async def translate(self, texts: Sequence[str], ask: Ask) -> list[Answer]:
@@ -279,7 +279,7 @@ async def _answer(
 
 
 def _let_in(endpoint: Endpoint, state: ServerState, request: Request, sent: Sent) -> Key | None:
-    """Check the key and return it; None if the server has no keys, or this route needs none."""
+    """Check the key and return it; None if the server has no keys, or none came and none is needed."""
     read(KEYS, sent, state.service.limits)  # raise Refusal if it is not text
     keys = state.settings.keys
     if keys is None:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.serving.http.usage import SPANS
@@ -18,6 +17,7 @@ from dragoman.serving.http.usage import SPANS
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NAME = re.compile(r"(?!-)[a-z0-9_.-]{1,253}(?<!-)")
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:\[[0-9a-f:.]+\]|[^][/?#*:\s]+)(?::[0-9]+)?/*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,12 +77,11 @@ def origins_of(urls: Iterable[str]) -> frozenset[str]:
     """The origins of pages, checked. Raises ConfigError."""
     origins = set()
     for url in urls:
-        parts = urlsplit(url)
-        if not parts.scheme or not parts.netloc or parts.path.strip("/") or parts.query or "*" in url:
+        if not _ORIGIN.fullmatch(url):
             raise ConfigError(
                 f"--cors-origin {url}", hint="give scheme and host of one site: https://app.example.com"
             )
-        origins.add(f"{parts.scheme}://{parts.netloc}".lower())
+        origins.add(url.rstrip("/").lower())
     return frozenset(origins)
 
 
@@ -127,6 +126,8 @@ class Keys:
         try:
             with path.open("rb") as file:
                 lines = file.read(_LARGEST).decode("utf-8").splitlines()
+                if file.read(1):
+                    raise DataError(f"{path}: larger than 1 MiB", hint="remove keys that are not used")
         except OSError as error:
             raise DataError(f"{path}: {error.strerror}", hint="check the path") from error
         except UnicodeDecodeError as error:

@@ -106,7 +106,10 @@ class FileTranslator:
             ]
             new, _ = translate_segments(translator, sources, how, labels=labels, around=around)
             around = [None] * len(segments)
-            results = [one or known for one, known in zip(new, results, strict=True)]
+            results = [
+                replace(one, doubts=(*known.doubts, *one.doubts)) if one and known else one or known
+                for one, known in zip(new, results, strict=True)
+            ]
         return results
 
     async def _read(self, call: Callable[[], T]) -> T:

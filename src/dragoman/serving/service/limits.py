@@ -43,7 +43,9 @@ class Limits(Options, section="limits"):
     client_rate: Annotated[
         float, Option("Characters a second that a client may send for long; 0 sets no bound.", at_least=0)
     ] = 20_000.0
-    client_burst: Annotated[int, Option("Characters that a client may send at once.", at_least=1)] = 500_000
+    client_burst: Annotated[
+        int, Option("Characters that a client may send at once and go on.", at_least=1)
+    ] = 500_000
     clients: Annotated[int, Option("Clients whose use is remembered.", at_least=1)] = 10_000
     cache_bytes: Annotated[int, Option("Bytes of translations that are kept; 0 keeps none.", at_least=0)] = (
         64 * 2**20

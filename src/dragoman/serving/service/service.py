@@ -134,7 +134,7 @@ class Service:
         `client` is a key or an address, whose share of the queue is used. `deadline` is a time of
         `time.monotonic`. `each` is called with the number and the answer of each text as soon as it is there.
 
-        Raises UnknownLanguage, TooLong, Overloaded, Late, NotReady (see `errors.py`), and ConfigError for
+        Raises UnknownLanguage, TooLong, Overloaded, Late, NotReady (see `limits.py`), and ConfigError for
         options that the limits forbid, or for a model, an adapter or a list of terms that is not loaded.
         """
         characters = self.check(texts, ask)

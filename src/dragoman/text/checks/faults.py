@@ -122,8 +122,5 @@ def _bare(word: str) -> str:
 
 
 def _in_lower_case(words: list[str]) -> int:
-    return sum(len(found) >= _LETTERS and found.islower() for found in map(_letters, words))
-
-
-def _letters(word: str) -> str:
-    return re.sub(r"[\W\d_]+", "", word)
+    letters = (re.sub(r"[\W\d_]+", "", word) for word in words)
+    return sum(len(found) >= _LETTERS and found.islower() for found in letters)

@@ -1,7 +1,7 @@
 """HTML and XHTML: the text of paragraphs, headings and cells, and attributes that people read.
 
-Block elements delimit segments, inline elements are codes. Code, scripts, styles, SVG, MathML, and elements
-with translate="no" or the class notranslate stay.
+Block elements delimit segments, inline elements are codes. Code, scripts, styles, SVG, MathML,
+what stands in text areas, frames and ruby, and elements with translate="no" or the class notranslate stay.
 """
 
 from __future__ import annotations

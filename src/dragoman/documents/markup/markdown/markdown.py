@@ -1,8 +1,8 @@
 """Markdown: CommonMark with tables, strikethrough and the extensions of site generators.
 
 Paragraphs, headings, cells, titles of admonitions and alternative texts of images are segments. So are the
-text of HTML, and the values of front matter that people read. Code, addresses, formulas, templates, wiki
-links and modules of JavaScript stay.
+text of HTML, and the values of front matter that people read. Code, addresses and titles of links,
+formulas, templates, wiki links and modules of JavaScript stay.
 """
 
 from __future__ import annotations
