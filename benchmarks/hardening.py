@@ -9,7 +9,7 @@ training.close_unseen=false, because noise changes targets. The length of a run 
 do not depend on the machine. A repeated command resumes: it skips what is done, and continues what was
 stopped.
 
-With the defaults the six runs need about 13 core-hours, two more than the same of the recipe as it is (99
+With the defaults the six runs need about 13 core-hours, three more than the same of the recipe as it is (99
 minutes each on one core with AVX-512, see its `cost`), and their evaluation 20 minutes.
 
 Prints for each kind of noise the chrF that the lines lose with it, as a mean over the seeds: of the plain and

@@ -10,7 +10,7 @@ For every size and seed, draws that many pairs of the memory and tunes BASE on t
 separate process with `dragoman train --from BASE`. Without --replay, the methods that replay need a BASE that
 still has its training text. Options after the flags go to every run, such as `training.max_updates=100` for a
 trial. With --huggingface, transformers' Seq2SeqTrainer continues the same weights, exported, for the time
-that the first method of the size and seed took (benchmarks/peers/ huggingface_tuning.py), and the native
+that the first method of the size and seed took (benchmarks/peers/huggingface_tuning.py), and the native
 engine translates with the result as with the others. PYTHON has transformers and accelerate; by default it is
 the one that `python benchmarks/peers/install.py huggingface` installs.
 

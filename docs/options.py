@@ -51,13 +51,18 @@ def to_markdown() -> str:
 def _presets(listed: Sequence[Section]) -> list[str]:
     """Return a table of the options that presets change: the default, then the value in each preset."""
     recipes = [sections(resolve(preset=name)) for name in PRESETS]
-    rows = []
+    rows: dict[str, list[Any]] = {}  # the default and the values; architectures share names of options
     for number, section in enumerate(listed):
         for place, (entry, default) in enumerate(section.options):
-            values = [recipe[number].options[place][1] for recipe in recipes]
+            values = [default, *(recipe[number].options[place][1] for recipe in recipes)]
             if entry.name != "preset" and any(value != default for value in values):
-                rows.append([f"`{option_name(section.name, entry.name)}`", *map(_code, (default, *values))])
-    return markdown(["option", "default", *(f"`{name}`" for name in PRESETS)], rows)
+                before = rows.setdefault(option_name(section.name, entry.name), values)
+                pairs = zip(before, values, strict=True)
+                rows[option_name(section.name, entry.name)] = [
+                    old if new == default else new for old, new in pairs
+                ]
+    table = [[f"`{name}`", *map(_code, values)] for name, values in rows.items()]
+    return markdown(["option", "default", *(f"`{name}`" for name in PRESETS)], table)
 
 
 def _code(value: Any) -> str:

@@ -13,7 +13,7 @@ is missing there, without the import's own comparison. It prints one row per mod
     greedy      greedy translations that differ, and how many of them are ties
     n-best      the same for the lists of beam 4
     logits      largest difference of a logit, teacher-forced on the greedy translations (Hugging Face), or
-                of a log-probability of a reference's token, which Marian prints with five digits
+                of a log-probability of a reference's token, which Marian prints with five decimals
     score       largest difference of a score, normalised for length by the other program's rule
     texts       greedy translations with equal tokens whose text differs, spaces at the ends apart
 

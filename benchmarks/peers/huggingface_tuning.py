@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 import transformers
 
-WARM, TIMED = 10, 40  # updates that are not timed, and then those that say how fast the machine is
+WARM, TIMED = 10, 50  # updates that are not timed, and then those that say how fast the machine is
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("model", type=Path)

@@ -102,7 +102,7 @@ class DataConfig(Options, section="data"):
         tuple[str, ...], Option("Validation text, which chooses the best checkpoint and stops a run early.")
     ] = ()
     test: Annotated[
-        tuple[str, ...], Option("Test text for `dragoman evaluate`. Training never reads it.")
+        tuple[str, ...], Option("Test text for `dragoman evaluate`, `ladder` and `train --seeds`.")
     ] = ()
     aliases: Annotated[
         tuple[str, ...],
