@@ -10,12 +10,14 @@ from typing import Any, TypeVar, cast
 
 import pytest
 from tests.documents.office.office_files import docx
+from tests.documents.pretend import Pretend
 from tests.serving.engines import Shift, served
 from tests.serving.service.test_service import run
 
 from dragoman.base.errors import DataError
 from dragoman.documents.files import translate_file
 from dragoman.documents.formats import FORMATS, Languages
+from dragoman.documents.segment import Segment
 from dragoman.serving.service import coalescing as module
 from dragoman.serving.service import documents
 from dragoman.serving.service.ask import Ask
@@ -228,3 +230,19 @@ def test_portions(portions: Callable[[list[int]], list[int]]) -> None:
     assert portions([1, 1, 1]) == [3]
     assert portions([3000, 1000, 1, 3999, 1]) == [2, 2, 1]
     assert portions([9000, 1, 9000]) == [1, 1, 1]
+
+
+def test_a_pivot_keeps_the_doubts_of_its_first_step() -> None:
+    class Steps:
+        def steps(self, route: Any, ask: Any) -> list[Any]:
+            first = Pretend(lambda text: text.replace("5", "6"), target_language="de")
+            return [(first, None), (Pretend(str.upper, source_language="de", target_language="fr"), None)]
+
+    files = FileTranslator.__new__(FileTranslator)
+    files._router = cast(Any, Steps())
+    (found,) = files._through(
+        [Segment(("5 dogs.",), "line 1")], [None], cast(Any, None), cast(Any, None), False
+    )
+    assert found is not None
+    assert found.content == ("6 DOGS.",)
+    assert found.doubts == ("number differs: 5 missing", "number differs: 6 added")
