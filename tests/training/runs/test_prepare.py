@@ -132,6 +132,26 @@ def of_recipe(
     return ready, messages
 
 
+def test_only_sources_of_several_languages_are_in_lower_case(tmp_path: Path) -> None:
+    rows = {
+        "de": ("A dog sees Tom.", "Ein Hund sieht Tom."),
+        "cs": ("The cat sleeps.", "Kočka Tomáše spí."),
+    }
+    corpora = []
+    for code, sides in rows.items():
+        names = [f"{code}.{side}" for side in ("en", code)]
+        for name, line in zip(names, sides, strict=True):
+            (tmp_path / name).write_text(f"{line}\n" * 40)
+        corpora.append(f"{{name={code!r}, train={names}, source_language='en', target_language={code!r}}}")
+    (tmp_path / "recipe.toml").write_text(f"data.corpora = [{', '.join(corpora)}]\n")
+    options = ("tokenizer.vocab_size=400", "tokenizer.lowercase=source")
+    ready, _ = of_recipe(tmp_path, tmp_path / "run", *options)
+    tokenizer = ready.tokenizer
+    for _, target in rows.values():
+        pieces = tokenizer.target_pieces(tokenizer.encode_target([target])[0])
+        assert not any(piece.startswith("<0x") for piece in pieces), pieces
+
+
 def test_texts_with_weights(tmp_path: Path) -> None:
     text = write_text(tmp_path)
     ready, messages = of_recipe(text, tmp_path / "run")

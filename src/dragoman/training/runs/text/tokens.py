@@ -116,7 +116,8 @@ def _learnt_tokenizer(texts: Texts, folder: RunFolder, say: Say) -> Tokenizer:
         if config.placeholders == "auto":
             sample = draw_sample(pairs, _SAMPLED, random.Random(recipe.seed))
             config = replace(config, placeholders=pieces_for(sample))
-        pairs = fair_pairs(corpora, texts.corpora, shared=config.shared, seed=recipe.seed)
+        one = config.shared and config.lowercase != "source"  # else targets would be in lower case, too
+        pairs = fair_pairs(corpora, texts.corpora, shared=one, seed=recipe.seed)
     tokenizer = Tokenizer.train(pairs, config, seed=recipe.seed)
     tokenizer.save(folder.path)
     write_whole(made, table)
