@@ -44,7 +44,7 @@ class Limits(Options, section="limits"):
         float, Option("Characters a second that a client may send for long; 0 sets no bound.", at_least=0)
     ] = 20_000.0
     client_burst: Annotated[
-        int, Option("Characters that a client may send at once and go on.", at_least=1)
+        int, Option("Characters that a client may send before it has to wait.", at_least=1)
     ] = 500_000
     clients: Annotated[int, Option("Clients whose use is remembered.", at_least=1)] = 10_000
     cache_bytes: Annotated[int, Option("Bytes of translations that are kept; 0 keeps none.", at_least=0)] = (

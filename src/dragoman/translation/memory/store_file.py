@@ -250,7 +250,7 @@ def _create(connection: sqlite3.Connection, about: dict[str, str]) -> None:
 
 @dataclass(frozen=True)
 class Remembered:
-    """A pair of a memory. Times are UTC. None is the other one, or now when both are None."""
+    """A pair of a memory. Times are UTC. A missing time is the other one, or now if both are missing."""
 
     source: str
     target: str
