@@ -29,7 +29,7 @@ def language_probabilities(text: str) -> dict[str, float]:
 
 
 def probable_language(text: str) -> tuple[str, float]:
-    """The likeliest of `language_probabilities`, if one is likely, and its probability. Raises ConfigError."""
+    """The likeliest of `language_probabilities`, if one is likely, and its share. Raises ConfigError."""
     code, probability = _identifier().classify(text[:_LONGEST])
     if code not in _SPOKEN and code not in _SPOKEN.values():
         return _ours(code), probability
