@@ -47,3 +47,9 @@ def test_a_character_that_the_encoding_lacks_is_named() -> None:
 
 def test_lines_are_counted_from_one() -> None:
     assert [line_of("a\nb\n", place) for place in (0, 1, 2, 4)] == [1, 1, 2, 3]
+
+
+@pytest.mark.parametrize("encoding", ["punycode", "idna", "unicode_escape", "undefined"])
+def test_codecs_that_are_no_charset_are_refused(encoding: str) -> None:
+    with pytest.raises(DataError, match="unknown encoding"):
+        decode_file(b"x", encoding)

@@ -81,3 +81,4 @@ def test_numbers_that_are_one_besides_1() -> None:
     assert [another_one(one) for one in ("de", "ru", "lv", "sl", "fr", "ja", "pl")] == [
         None, 21, 21, 101, 0, None, None,
     ]  # fmt: skip
+    assert [another_one(one) for one in ("pt", "pt-BR", "pt-PT")] == [0, 0, None]

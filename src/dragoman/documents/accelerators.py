@@ -20,6 +20,8 @@ _SIGN = re.compile(r"(?<![_&~])(?:&&|[_&~])(?=[^\W\d_])")
 _APART = re.compile(r" ?\((?:&&|[_&~])[A-Za-z]\)")  # as in Chinese: 文件(&F)
 _BEFORE = re.compile(r"[^\W_]*\Z")
 _WORD = re.compile(r"([^\W_]+)([_;(=/\\]|[.:@](?=\w))?")  # and what follows a name of a program
+# Ordinary words with "&", such as "drag&drop", are known by their ends.
+_COMPOUNDS = frozenset("breakfast conditions drop paste play replace roll white".split())
 _OPENING = "([{\"'“„«‘¿¡\0"
 _MARKS = " .…:：。"  # stay behind an accelerator in brackets
 _BRACKETS = frozenset(("zh", "yue", "ja", "ko"))  # languages that write it so
@@ -100,12 +102,13 @@ def _marks_letter(text: str, at: int, end: int) -> bool:
     found = _WORD.match(text, end)
     after, behind = (found[1], found[2]) if found else ("", "")
     before = _BEFORE.search(text, 0, at)
-    if before and before[0]:  # within a word: E_xit and E&xit, but not snake_case and R&D
-        whole = before[0] + after
-        return after.islower() and not behind and (text[at] != "_" or whole.istitle())
+    sentence = text.rstrip().endswith(".") and not text.rstrip().endswith("..")
+    if before and before[0]:  # within a word: E_xit and E&xit, but not snake_case, User_name and R&D
+        titled = (before[0] + after).istitle() and (len(before[0]) < 3 or len(text.split()) > 1)
+        ordinary = sentence or behind or after in _COMPOUNDS
+        return after.islower() and not ordinary and (text[at] != "_" or titled)
     if behind or (at and not text[at - 1].isspace() and text[at - 1] not in _OPENING):
         return False
-    sentence = text.rstrip().endswith(".") and not text.rstrip().endswith("..")
     return text[at] == "&" or after[0].isupper() or (len(text.split()) > 1 and not sentence)
 
 

@@ -20,6 +20,9 @@ _MARKS = (
 
 
 _EXACT = frozenset(("utf-8", "utf8", "ascii", "latin-1", "iso-8859-1", "utf-16-le", "utf-16-be"))
+_UNUSABLE = frozenset(
+    ("punycode", "idna", "undefined", "unicode-escape", "raw-unicode-escape")
+)  # slow, or none
 _TO_UTF8 = "convert the file to UTF-8"
 
 
@@ -30,6 +33,7 @@ class Edit:
     start: int
     end: int
     new: str
+    alone: bool = True  # whether it is written if there is no other
 
 
 def apply(text: str, edits: Iterable[Edit]) -> str:
@@ -69,6 +73,8 @@ def decode_file(data: bytes, encoding: str | None = None) -> Decoded:
     mark, name = found[0] if found else (b"", encoding or "utf-8")
     body = data[len(mark) :]
     try:
+        if codecs.lookup(name).name in _UNUSABLE:
+            raise LookupError
         decoded = Decoded(body.decode(name), name, mark)
         if name.lower() not in _EXACT and decoded.encode(decoded.text) != data:
             raise DataError(f"{name}: cannot be written back with the same bytes", hint=_TO_UTF8)
@@ -110,7 +116,7 @@ class PartsDocument:
         """The edits that write these results."""
         text = self._decoded.text
         edits = [edit for part, own in dealt(self._parts, results) for edit in part.edits(text, own)]
-        return [*edits, *self._also] if edits else []
+        return [*edits, *self._also] if any(edit.alone for edit in edits) else []
 
     def render(self, results: list[Result | None]) -> bytes:
         """Return the file with these translations. See `Document`."""

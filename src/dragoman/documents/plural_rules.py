@@ -98,6 +98,8 @@ def form_of_one(rule: str) -> int:
 
 def another_one(language: str) -> int | None:
     """A number that is "one" besides 1, so that its text needs the number, or None."""
+    if canonical(language) == "pt":  # of Brazil; gettext's rule is that of Portugal
+        return 0
     known = plurals_of(language)
     examples = {"n%10==1": 21, "n%100==1": 101, "n > 1": 0}
     return next((number for test, number in examples.items() if known and test in known.rule), None)

@@ -37,9 +37,9 @@ Content = tuple[str | Code, ...]
 
 
 def text_of(content: Content) -> str:
-    """The text of a segment without its tags. Placeholders stay."""
+    """The text of a segment without its tags. Placeholders stay, unless a reader sees something else."""
     return "".join(
-        one if isinstance(one, str) else one.text if one.kind == "placeholder" else one.shown
+        one if isinstance(one, str) else one.shown or (one.text if one.kind == "placeholder" else "")
         for one in content
     )
 

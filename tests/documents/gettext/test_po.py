@@ -569,3 +569,9 @@ def test_a_catalogue_of_another_language_is_refused() -> None:
     text = messages('msgid "a"\nmsgstr ""\n', f'{HEADER}"Language: fr_CA\\n"\n')
     with pytest.raises(DataError, match=r"line 1: Language is 'fr_CA', not 'de'"):
         translate(text, "b")
+
+
+def test_escaped_bytes_keep_a_file_in_its_charset() -> None:
+    header = HEADER.replace("UTF-8", "ISO-8859-1")
+    with pytest.raises(DataError, match="ISO-8859-1 has no '€'"):
+        translate(messages('msgid "caf\\351"\nmsgstr ""\n', header), "10 €")

@@ -193,3 +193,8 @@ def seen(library: Any, data: bytes) -> list[list[tuple[str, object, object]]]:
         for frame in frames
         for paragraph in frame.paragraphs
     ]
+
+
+def test_tabs_are_characters() -> None:
+    data = pptx("<a:p><a:r><a:t>Monday morning\tnine\no'clock</a:t></a:r></a:p>")
+    assert sources(data) == ["Monday morning\tnine o'clock"]

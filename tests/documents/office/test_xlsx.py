@@ -196,7 +196,7 @@ def test_messages_and_printed_headers() -> None:
     data = xlsx("", after)
     assert [text_of(one.source) for one in parse(data, ENGLISH_GERMAN).segments] == [
         *("Give a number", "How many?", "Our page"),
-        "Boats & nets&amp;APage &amp;P of &amp;N",
+        "Boats & netsAPage 1 of 1",
     ]
     source = parse(data, ENGLISH_GERMAN).segments[3].source
     new = edited(data, "Eine 'Zahl'", "Wie viele?", "Seite", ("3 R&D", *source[1:]))
@@ -322,3 +322,23 @@ def test_numbers_beside_texts_of_the_sheet_do_not_count_either() -> None:
         sheet = unpacked(in_upper_case(data), "xl/worksheets/sheet1.xml")
     assert cells in sheet
     assert "<oddFooter>THE END</oddFooter>" in sheet
+
+
+def test_names_with_an_apostrophe_are_compared_whole() -> None:
+    table = (
+        '<tableColumns><tableColumn id="1" name="Peter\'s boats" totalsRowLabel="All in all"/></tableColumns>'
+        "<filters><filter val='The \"one\"'/></filters>"
+    )
+    data = xlsx(strings("Peter's boats", "All in all", 'The "one"', "Free"), table)
+    assert kept(data) == ["Peter's boats", "All in all", 'The "one"']
+
+
+def test_line_ends_and_formats_of_messages_and_headers_keep_their_order() -> None:
+    message = '<dataValidation sqref="A1" prompt="Enter a name_x000a_Then go"/>'
+    header = (
+        "<headerFooter><oddFooter>&amp;C_x000D_&amp;1#&amp;10Internal use only</oddFooter></headerFooter>"
+    )
+    text = unpacked(in_upper_case(xlsx("", message + header)), "xl/worksheets/sheet1.xml")
+
+    assert 'prompt="ENTER A NAME_x000a_THEN GO"' in text
+    assert "<oddFooter>&amp;C_x000D_&amp;1#&amp;10INTERNAL USE ONLY</oddFooter>" in text

@@ -262,3 +262,16 @@ FILES = st.builds(
     st.lists(st.text(st.sampled_from("ab \n'\"@?<&]>"), max_size=15), max_size=4),
     st.booleans(),
 )
+
+
+def test_two_halves_are_one_character() -> None:
+    assert text_of(read(string(r"A dog \ud83d\ude00")).segments[0].source) == "A dog \U0001f600"
+
+
+def test_plural_forms_are_added_even_if_they_stay_as_they_are() -> None:
+    item = '<item quantity="one">1 km</item><item quantity="other">%d km</item>'
+    file = f'<resources><string name="a">dog</string><plurals name="b">{item}</plurals></resources>'
+    sources = [one.source for one in read(file, "ru").segments]
+
+    assert translate(file, *sources, target="ru") == file
+    assert translate(file, "Hund", *sources[1:], target="ru").count("%d km") == 3

@@ -286,3 +286,8 @@ def test_keys_that_are_there_twice_are_no_trouble() -> None:
         ' "l": {}}'
     )
     assert len(read(text, "pl").segments) == 5
+
+
+def test_many_keys_and_escaped_quotes_are_read_once() -> None:
+    file = json.dumps({f"k{n}_other": "Many dogs" for n in range(20_000)} | {'"' * 20_000: "A dog"})
+    assert len(read(file, "pl").segments) == 20_001

@@ -188,3 +188,9 @@ def test_a_tag_with_an_argument_is_one(backwards: bool) -> None:
         assert sorted(re.findall(r"\{\d\}", line)) == sorted(re.findall(r"\{\d\}", tag + "{2}"))
     assert [one and one.doubts for one in results] == [()] * 3
     assert translate_document(Pretend(), read(text))[0] == text.encode()
+
+
+def test_spaces_behind_a_continued_line_are_written_so_that_java_reads_them() -> None:
+    file = "a=Usage:\\n\\\n\\  -a  show\n"
+    new = translate(file, "Aufruf:\n  -a  zeigen\n ")
+    assert as_java_reads(new) == {"a": "Aufruf:\n  -a  zeigen\n "}

@@ -331,3 +331,18 @@ def test_a_sentence_below_the_key_of_a_name_is_text() -> None:
     )
     text += "hint: Use --force to move ${boat}\nbuild: make --all of it\n"
     assert sources(text) == ["Enter the address", "Use --force to move ${boat}"]
+
+
+def test_two_halves_are_one_character() -> None:
+    assert sources('a: "The dog \\ud83d\\ude00 sleeps"\n') == ["The dog \U0001f600 sleeps"]
+
+
+def test_plural_forms_are_added_even_if_they_stay_as_they_are() -> None:
+    file = "en:\n  a: Dogs bark\n  b:\n    one: '%{count} km'\n    other: '%{count} km'\n"
+    new = translate(file, "Psy szczekaj\u0105", *["%{count} km"] * 4, target="pl")
+    assert loaded(new)["pl"]["b"] == dict.fromkeys(("one", "few", "many", "other"), "%{count} km")
+
+
+def test_explicit_keys_get_no_more_forms() -> None:
+    new = translate("en:\n  ? one\n  : A dog\n  ? other\n  : Many dogs\n", "Pies", "Psy", target="pl")
+    assert loaded(new) == {"pl": {"one": "Pies", "other": "Psy"}}

@@ -176,3 +176,9 @@ def test_lrelease_reads_what_was_written(tmp_path: Path) -> None:
         }
 
     assert {one.replace(' type="unfinished"', "") for one in texts(ours)} == texts(theirs)
+
+
+def test_messages_below_the_root_stand_in_order() -> None:
+    message = "<message><source>{}</source><translation/></message>\n"
+    text = f"<TS>\n<context>\n{message.format('One')}</context>\n{message.format('Two')}</TS>"
+    assert [one.where for one in read(text).segments] == ["line 3", "line 5"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from dragoman.base.errors import DataError
 from dragoman.text.width import columns
@@ -46,7 +47,12 @@ class Quoted:
     start: int = 0
     end: int = 0
     raw: list[str] = field(default_factory=list)  # between the quotes
-    value: str = ""
+    texts: list[str] = field(default_factory=list)  # and what they say
+
+    @cached_property
+    def value(self) -> str:
+        """What all of them say, once they are read."""
+        return "".join(self.texts)
 
 
 @dataclass(frozen=True)
@@ -185,7 +191,7 @@ class _Reader:
         if value is None:
             raise DataError(f"line {line}: a string without a keyword", hint="is an entry incomplete?")
         value.raw.append(token["string"])
-        value.value += unescape_c(token["string"], self._encoding, line)
+        value.texts.append(unescape_c(token["string"], self._encoding, line))
         value.start = value.start or token.start("string") - 1
         value.end = token.end()
 

@@ -27,6 +27,7 @@ from dragoman.documents.segment import Result, Segment, Status, replaced_draft, 
 from dragoman.text.blank import is_blank
 
 _OURS = "# dragoman: "
+_HIGH_BYTE = re.compile(r"\\(?:[23][0-7]{2}|x[0-9A-Fa-f]*[89A-Fa-f][0-9A-Fa-f](?![0-9A-Fa-f]))")  # escaped
 _CHARSET = re.compile(r"((?:\"|\\n)Content-Type:[^\"\\]*?charset=)([A-Za-z0-9_.:+-]+)", re.IGNORECASE)
 _ASCII = {"charset", "ascii", "us-ascii", "ansi_x3.4-1968"}  # CHARSET stands in templates
 _FORMS = re.compile(r"nplurals\s*=\s*([0-9]+)\s*;")
@@ -243,7 +244,8 @@ class Catalogue(PartsDocument):
         try:
             return self._decoded.encode(apply(text, [*header, *edits]))
         except DataError:
-            if self.header is not None and not _CHARSET.search(self._header_text()):
+            fixed = self.header is not None and not _CHARSET.search(self._header_text())
+            if fixed or _HIGH_BYTE.search(text):
                 raise
             header = self._header(utf8=True)
             return replace(self._decoded, encoding="utf-8").encode(apply(text, [*header, *edits]))

@@ -23,6 +23,7 @@ from dragoman.text.xml import FORBIDDEN, escape, escape_attribute
 _DEEPEST = 20  # paragraphs inside each other, as in text boxes
 _EAST_ASIAN = {"ja", "ko", "zh"}
 _FILE = re.compile(r"\S+\.\w{2,4}|\w:\\.*\.\w{2,4}")  # what programs write for want of a description
+_ESCAPES = re.compile(r"(_x[0-9A-Fa-f]{4}_)")  # characters in attributes of Excel
 _SIGNATURE = re.compile(r"_xmlsignatures/.+\.xml|META-INF/(?:document)?signatures\.xml")
 _RIGHT_TO_LEFT = {"ar", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"}
 
@@ -229,14 +230,16 @@ def attribute_passages(
     for found in ATTRIBUTE.finditer(element.tag.inside):
         start, end = found.span(3 if found[2] is None else 2)
         plain = element.get(name := found[1].rpartition(":")[2])
+        pieces = _ESCAPES.split(plain)
+        items = [Code(one, "empty", breaks=True) if at % 2 else one for at, one in enumerate(pieces)]
         if name in limits and any(map(str.isalpha, plain)) and not _FILE.fullmatch(plain.strip()):
-            for passage in passage_of([plain], (), where, (before + start, before + end), _write_attribute):
+            for passage in passage_of(items, (), where, (before + start, before + end), _write_attribute):
                 passage.limit = limits[name]
                 yield passage
 
 
 def _write_attribute(content: Content, raw: Raw) -> str:
-    plain = "".join(one for one in content if isinstance(one, str))
+    plain = full_text(content)
     return escape_attribute(FORBIDDEN.sub("", plain)).replace("'", "&apos;")
 
 

@@ -33,7 +33,7 @@ SHEET = {
 }
 _ENCLOSING = {"hyperlink", "ins", "moveTo", "smartTag", "customXml", "dir", "bdo"}
 _CHOSEN = {"dropDownList", "comboBox", "date", "checkbox"}  # content controls without free text
-_SHOWN = {"tab": " ", "ptab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "\u2011"}
+_SHOWN = {"tab": " ", "ptab": " ", "br": "\n", "cr": "\n"}
 _BREAKS = {"tab", "ptab", "br", "cr"}
 _DROPPED = {"pPr", "rPr", "endParaRPr", "proofErr", "lastRenderedPageBreak", "rPh", "phoneticPr"}
 _LANGUAGE = re.compile(
@@ -84,13 +84,14 @@ class _Reader(ParagraphReader):
 
     def _enclosing(self, element: Element, depth: int) -> None:
         body = element.child("sdtContent") or element
-        first = body.children[0] if body.children else body
+        children = [one for one in body.children if one.name]  # without the space of an indented file
+        first = children[0] if children else body
         inner = first.end if first.name.endswith("Pr") else body.inner
         self.pair += 1
         pair, outside = self.pair, self.home
         self._append("open", self.text[element.start : inner], pair=pair)
         self.home = pair
-        self.inline(body.children[first.name.endswith("Pr") :], depth + 1)
+        self.inline(children[first.name.endswith("Pr") :], depth + 1)
         self.home = outside
         self._append("close", self.text[body.inner_end : element.end], pair=pair)
 
@@ -101,6 +102,8 @@ class _Reader(ParagraphReader):
         for one in run.children:
             if one.name == "t":
                 self._append("text", self.raw(one), self._text_of(one), style)
+            elif one.name == "noBreakHyphen":
+                self._append("text", self.raw(one), "\u2011", style)
             elif one.name == "ruby":  # what is read aloud belongs to the language that goes
                 base = one.child("rubyBase")
                 self._append("text", self.raw(one), self._shown(base) if base else "", style)
@@ -123,8 +126,9 @@ class _Reader(ParagraphReader):
             return excel_text(plain)
         if element.space in WORD and element.get("space") != "preserve":
             plain = plain.strip(" \t\r\n")
-        plain = _BLANK.sub(" ", plain)
-        return plain.replace("_x000B_", "\n") if element.space in DRAWING else plain
+        if element.space in DRAWING:  # where tabs are characters
+            return re.sub(r"[\r\n]", " ", plain).replace("_x000B_", "\n")
+        return _BLANK.sub(" ", plain)
 
     def _append(
         self,
@@ -303,7 +307,7 @@ def read_paragraph(
     `starts` are the places of all paragraphs of the file, for those that lie inside this one. `language` is
     that of the translation.
     """
-    body = [one for one in paragraph.children if one.name != "pPr"]
+    body = [one for one in paragraph.children if one.name not in ("", "pPr")]
     if not body:
         return []
     end = body[-1].start if body[-1].name == "endParaRPr" else paragraph.inner_end

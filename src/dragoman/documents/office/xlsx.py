@@ -43,8 +43,9 @@ _FORMULA = re.compile(
 )
 _COMPARED = re.compile(
     _NAME + r"(?:(?:filter|customFilter)\b[^<>]*?\sval|s\b[^<>]*?\sv|cfRule\b[^<>]*?\stext"
-    r"|(?:tableColumn|cacheField)\b[^<>]*?\sname|tableColumn\b[^<>]*?\stotalsRowLabel)=[\"']([^<>\"']*)"
+    r"|(?:tableColumn|cacheField)\b[^<>]*?\sname)=(?:\"([^<>\"]*)\"|'([^<>']*)')"
 )
+_TOTALS = re.compile(_NAME + r"tableColumn\b[^<>]*?\stotalsRowLabel=(?:\"([^<>\"]*)\"|'([^<>']*)')")
 _SHARED = re.compile(_NAME + r"c\b([^<>]*)>\s*<(?:\w+:)?v>\s*(\d{1,9})\s*</")
 _CELL = re.compile(r"\sr=[\"']([A-Z]{1,3}\d{1,7})[\"']")
 _OWN_TEXT = re.compile(
@@ -56,7 +57,9 @@ _LONGEST = 32_767  # characters of a cell
 _LONGEST_HEADER = 255
 _MESSAGES = {"promptTitle": 32, "prompt": 255, "errorTitle": 32, "error": 225, "tooltip": 255}
 _HEADERS = {f"{which}{what}" for which in ("odd", "even", "first") for what in ("Header", "Footer")}
-_HEADER_CODE = re.compile(r"&(?:\"[^\"]*\"|K(?:[\dA-Fa-f]{6}|\d\d[+-]\d{3})|\d{1,3}|.)", re.DOTALL)
+_HEADER_CODE = re.compile(
+    r"_x[\dA-Fa-f]{4}_|&(?:\"[^\"]*\"|K(?:[\dA-Fa-f]{6}|\d\d[+-]\d{3})|\d{1,3}|.)", re.DOTALL
+)
 _SHOWN = {"P": "1", "N": "1", "D": "1", "T": "1", "F": "A", "A": "A", "Z": "A"}  # for a page number and so on
 
 
@@ -97,8 +100,8 @@ def _compare(text: str, compared: Compared) -> None:
     """Note the texts that a part compares with cells."""
     for found in _FORMULA.finditer(text):
         compared.add_formula(unescape(found[1]))
-    for found in _COMPARED.finditer(text):
-        compared.add(excel_text(unescape(found[1])))
+    for found in (*_COMPARED.finditer(text), *_TOTALS.finditer(text)):
+        compared.add(excel_text(unescape(found[1] or found[2] or "")))
 
 
 def _recalculate(text: str, root: Element) -> Iterator[Edit]:
@@ -148,7 +151,7 @@ def _header(text: str, element: Element, where: str) -> Iterator[Passage]:
         elif kind in _SHOWN:
             items.append(Code(escaped(found[0]), "placeholder", shown=_SHOWN[kind]))
         else:
-            items.append(Code(escaped(found[0]), "empty", breaks=kind in ("L", "C", "R")))
+            items.append(Code(escaped(found[0]), "empty", breaks=True))  # such as &C, and &B around words
     items.append(plain[done:])
     for passage in passage_of(items, (), where, (element.inner, element.inner_end), _write_header):
         if has_words(passage.segment.source):

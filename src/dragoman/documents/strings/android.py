@@ -22,7 +22,7 @@ from dragoman.documents.markup.html.tokens import tokens
 from dragoman.documents.markup.inline import Item, paired
 from dragoman.documents.plural_rules import categories_of
 from dragoman.documents.segment import Code, Content, Result, Segment, changed, merged, text_of
-from dragoman.documents.strings.keyed import escape_units
+from dragoman.documents.strings.keyed import escape_units, whole_characters
 from dragoman.documents.xml.pieces import Piece, after_element, expect_root, read_xml, unescape
 from dragoman.text.checks.placeholders import has_language
 from dragoman.text.xml import escape, escape_attribute
@@ -67,8 +67,9 @@ class _Text:
                 old = tags.get(tag, tag)
                 tags[tag] = old[:start] + _escaped(made, "") + old[start + len(raw) :]
         new = _written(results[0].content if results[0] else self.content, self.wrapped, tags)
-        if new != _written(self.content, self.wrapped):
-            yield Edit(self.start, self.end, self.before + new + self.after)
+        is_new = new != _written(self.content, self.wrapped)
+        if is_new or self.start == self.end:
+            yield Edit(self.start, self.end, self.before + new + self.after, alone=is_new)
 
     def _attributes(self) -> list[tuple[str, int, str]]:
         """The visible attributes of tags in CDATA: the tag, and the place in it and the text of the value."""
@@ -217,7 +218,7 @@ class _Reader:
         self._line = line
 
     def read(self, text: str) -> str:
-        return "".join(map(self._decoded, _PARTS.finditer(text)))
+        return whole_characters("".join(map(self._decoded, _PARTS.finditer(text))))
 
     def _decoded(self, part: re.Match[str]) -> str:
         code, char, quote, space = part.groups()

@@ -29,7 +29,7 @@ _DESCRIBED = {  # the key of a message in an object, and the keys that may descr
     "defaultMessage": {"description", "id", "file", "start", "end"},
     "string": {"context", "developer_comment", "character_limit"},
 }
-_KEY = re.compile(r'"((?:(?:[^"\\]|\\.)*_)?)(other|plural)"\s*:\s*\Z')  # of a plural
+_KEY = re.compile(r'\s*"((?:(?:[^"\\]|\\.)*_)?)(other|plural)"\s*:\s*\Z')  # of a plural
 _CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_]\w+)*")  # of a language
 _ESCAPED = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 
@@ -132,19 +132,18 @@ def _lacking(head: str, around: dict[str, Any], target: str) -> Iterator[tuple[s
     Each is the end of its key, the text that it is translated from, and its `head`: its key as the file has
     it, with the space around. The form "other" of i18next is in `key_other`, or was in `key_plural`.
     """
-    found, known = _KEY.search(head), plurals_of(target)
+    found, known = _KEY.match(head), plurals_of(target)
     if found is None or known is None or not around:
         return
     stem = json.loads(f'"{found[1]}"')
-    forms = {key.removeprefix(stem) for key in around if key.startswith(stem)}
     one, last = around.get(stem.removesuffix("_") or "one"), around.get(stem + found[2])
     lacking: list[str] = []
     if found[2] == "plural":
-        numbered = known.forms != 2 and isinstance(one, str) and "0" not in forms
+        numbered = known.forms != 2 and isinstance(one, str) and f"{stem}0" not in around
         lacking = [str(number) for number in range(known.forms)] * numbered
-    elif "one" in forms and (stem or around.keys() <= set(CATEGORIES)):
+    elif f"{stem}one" in around and (stem or around.keys() <= set(CATEGORIES)):
         needed = categories_of(target, ordinal=stem.endswith("_ordinal_"))
-        lacking = [category for category in needed if category not in forms]
+        lacking = [category for category in needed if stem + category not in around]
     for form in lacking:
         # n = 0 is first in Arabic.
         is_one = form.isdigit() and known.forms > 1 and int(form) == (known.forms > 4)

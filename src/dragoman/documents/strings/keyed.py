@@ -13,6 +13,8 @@ from dragoman.documents.xml.inline import write
 from dragoman.documents.xml.pieces import Element
 from dragoman.text.blank import is_blank
 
+_HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
 
 @dataclass(frozen=True)
 class KeyedString:
@@ -45,8 +47,14 @@ class KeyedString:
 
     def edits(self, text: str, results: Sequence[Result | None]) -> Iterator[Edit]:
         for result in filter(None, results):
-            if (new := text_of(result.content)) != self.value:
-                yield Edit(self.start, self.end, self.write(new, text[self.start : self.end]))
+            is_new = (new := text_of(result.content)) != self.value
+            if is_new or self.start == self.end:
+                yield Edit(self.start, self.end, self.write(new, text[self.start : self.end]), alone=is_new)
+
+
+def whole_characters(text: str) -> str:
+    """A text whose characters beyond the basic plane were each written as two \\uXXXX."""
+    return _HALVES.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
 
 def escape_units(char: str, *, upper: bool) -> str:

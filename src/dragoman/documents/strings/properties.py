@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import Decoded, PartsDocument, decode_file
 from dragoman.documents.formats import Languages
-from dragoman.documents.strings.keyed import KeyedString, escape_units, has_upper_escapes
+from dragoman.documents.strings.keyed import KeyedString, escape_units, has_upper_escapes, whole_characters
 
 _END = r"(?:\r\n|[\r\n]|\Z)"
 _BREAK = r"\\(?:\r\n|[\r\n])[ \t\f]*"  # a line continues in the next
@@ -28,8 +28,7 @@ _LINE_END = re.compile(r"\r\n|[\r\n]")
 _ESCAPE = re.compile(rf"(?P<break>{_BREAK})|\\u(?P<code>[0-9A-Fa-f]{{4}})|\\(?P<char>.?)", re.DOTALL)
 _CHARS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _ESCAPES = {char: "\\" + name for name, char in _CHARS.items()} | {"\\": "\\\\"}
-_SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-_NEWLINE = re.compile(r"(?<!\\)((?:\\\\)*\\n)(?!\Z)")
+_NEWLINE = re.compile(r"(?<!\\)((?:\\\\)*\\n)(?!\Z)( ?)")
 _ARGUMENT = re.compile(r"\{\d+[,}]")
 
 
@@ -85,8 +84,7 @@ def _unescaped(raw: str, line: int) -> str:
             raise DataError(f"line {line}: incomplete \\uXXXX", hint="write four hexadecimal digits")
         return _CHARS.get(match["char"], match["char"]) if match["break"] is None else ""
 
-    text = _ESCAPE.sub(decoded, raw)
-    return _SURROGATES.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    return whole_characters(_ESCAPE.sub(decoded, raw))
 
 
 class _Spelling:
@@ -103,7 +101,9 @@ class _Spelling:
         if written.startswith(" "):
             written = "\\" + written
         lines = re.search(_BREAK, old)
-        return re.sub(_NEWLINE, lambda found: found[1] + lines[0], written) if lines else written
+        if not lines:
+            return written
+        return _NEWLINE.sub(lambda found: found[1] + lines[0] + "\\ " * len(found[2]), written)
 
     def _char(self, char: str) -> str:
         if char in _ESCAPES:

@@ -21,7 +21,7 @@ from dragoman.base.languages import closest, same
 from dragoman.documents.edits import Edit, PartsDocument, decode_file, line_of
 from dragoman.documents.formats import Languages
 from dragoman.documents.plural_rules import CATEGORIES, categories_of
-from dragoman.documents.strings.keyed import KeyedString
+from dragoman.documents.strings.keyed import KeyedString, whole_characters
 
 _DEEPEST = 200
 _STRING = "tag:yaml.org,2002:str"
@@ -149,6 +149,8 @@ def _levels(text: str, locales: list[Any]) -> Iterator[_Level]:
             yield stack.pop()
         elif isinstance(event, yaml.NodeEvent):
             level, scalar = stack[-1], isinstance(event, yaml.ScalarEvent)
+            if scalar:
+                event.value = whole_characters(event.value)
             level.count += 1
             if level.is_map and level.count % 2:
                 level.key = event if scalar else None
@@ -179,8 +181,10 @@ def _strings(text: str, level: _Level, categories: tuple[str, ...], least: int) 
         raw, line = text[start:end], event.start_mark.line + 1
         write = partial(_written, style=event.style or "", flow=level.flow, value=event.value)
         one = KeyedString(start, end, event.value, line, ".".join(path), "", write)
-        if lacking and path[-1] == "other":
-            at, written = key.start_mark, text[key.start_mark.index : key.end_mark.index]
+        at = key.start_mark if key else event.start_mark
+        explicit = text[at.index - at.column : at.index].rstrip().endswith("?")
+        if lacking and path[-1] == "other" and not explicit:
+            written = text[at.index : key.end_mark.index]
             between = text[key.end_mark.index : event.start_mark.index]
             ends = "" if event.style in ("|", ">") else "\r\n" if "\r\n" in text else "\n"
             gap = ", " if level.flow else ends + " " * at.column

@@ -54,9 +54,10 @@ class Ts(Bilingual[Element, int]):
             for char, name in (("'", "&apos;"), ('"', "&quot;"))
             if not any(char in text for text in texts)
         }
-        for context in (self._root, *self._root.children):
+        for one in self._root.children:
+            context, messages = (self._root, [one]) if one.name == "message" else (one, one.children)
             name = context.child("name")
-            for message in context.children:
+            for message in messages:
                 if message.name == "message" and context.name in ("TS", "context"):
                     self._add(message, enumerate(self._segments(message, self._words(name) if name else "")))
 

@@ -339,4 +339,4 @@ def _unescape_attribute(raw: str) -> str:
 
 def _referred(found: re.Match[str]) -> str:
     decimal, hexadecimal, name = found.groups()
-    return chr(int(decimal)) if decimal else chr(int(hexadecimal, 16)) if hexadecimal else _NAMED[name]
+    return chr(int(decimal[-7:])) if decimal else chr(int(hexadecimal, 16)) if hexadecimal else _NAMED[name]

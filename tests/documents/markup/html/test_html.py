@@ -293,3 +293,21 @@ PIECES = st.sampled_from(
     [*MARKS.split(), "<img alt='A map'>", "<p translate=no>", "<span class=notranslate>", "{{ x }}"]
 )
 FILES = st.lists(PIECES | st.sampled_from([" ", "\n", "\r\n", "a"]), max_size=30).map("".join)
+
+
+def test_a_closed_tag_of_xhtml_pairs_with_no_end() -> None:
+    text = 'A <b><span id="5"/>house</b> here'
+    page = f'<html xmlns="http://www.w3.org/1999/xhtml"><body><p>{text}</p></body></html>'
+    [segment] = parse("html", page).segments
+
+    codes = [one for one in segment.source if isinstance(one, Code)]
+    assert [(one.text, one.kind) for one in codes] == [
+        ("<b>", "open"), ('<span id="5"/>', "empty"), ("</b>", "close"),
+    ]  # fmt: skip
+
+
+def test_a_title_within_a_drawing_ends_no_paragraph() -> None:
+    drawing = "<svg><title>Save</title><g><text>no</text></g></svg>"
+    assert sources("html", f"<p><b>Press {drawing} now</b> to go on</p>") == [
+        f"⟨<b>⟩Press ⟨{drawing}⟩ now⟨</b>⟩ to go on"
+    ]

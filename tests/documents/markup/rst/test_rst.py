@@ -364,3 +364,9 @@ def test_any_edit_keeps_the_blocks(text: str, markup: list[str]):
     new = document.render(results).decode()
     assert len(RstBlocks(new).blocks) == len(RstBlocks(text).blocks)
     assert parse("rst", new).render([None] * len(parse("rst", new).segments)).decode() == new
+
+
+def test_a_line_of_switches_takes_no_time_to_refuse() -> None:
+    switches = ", ".join(f"-{letter}" for letter in "abcdefghijklmnopqrstuvwxyz" * 40)
+    assert sources("rst", f"{switches}, and so on.\n") == [f"{switches}, and so on."]
+    assert sources("rst", "-a, -b FILE, --long=NAME, -Wall, /V  Reads it.\n") == ["Reads it."]

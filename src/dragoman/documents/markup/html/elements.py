@@ -30,7 +30,7 @@ _ENDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **dict.fromkeys(("rt", "rp"), (("rt", "rp"), ("ruby",))),
     "body": (("head",), ("html",)),
 }
-_AROUND_P = ("table", "td", "th", "caption", "button", "object", "template", "html")
+_AROUND_P = ("table", "td", "th", "caption", "button", "object", "template", "html", "svg", "math")
 _DEEPEST = 512  # elements between an end and its start; browsers have the same limit
 
 

@@ -23,6 +23,7 @@ _OPAQUE = _WORDS | frozenset(
 )
 # In a run of more tags each piece of text is a segment: such a run has unclosed tags.
 MOST_TAGS = 200
+_FOREIGN = ("svg", "math")  # <title> is no block there
 _CONTROLS = frozenset("a button label".split())
 _VISIBLE = frozenset("img input embed".split())
 VISIBLE_ATTRIBUTES = frozenset(
@@ -57,7 +58,7 @@ class _Reader:
     def __init__(self, text: str, found: Sequence[HtmlToken], xml: bool, ignored: frozenset[str]) -> None:
         self.spans: list[Span] = []
         self.tags: list[HtmlToken] = []  # of elements whose text is translated
-        self._text, self._ignored = text, ignored
+        self._text, self._xml, self._ignored = text, xml, ignored
         self._tokens = found
         self._ends = extents(found, xml)
         self._items: list[Item] = []
@@ -126,7 +127,7 @@ class _Reader:
     def _keep(self, place: int, end: int, note: bool) -> None:
         """Take the tokens of an element as one code, or as a delimiter of text if it has blocks."""
         first = self._tokens[place]
-        if self._blocks[end] > self._blocks[place]:
+        if first.name not in _FOREIGN and self._blocks[end] > self._blocks[place]:
             self._flush()
             return
         until = self._tokens[end - 1].end
@@ -147,7 +148,9 @@ class _Reader:
                 self._items.append(Item(token.start, token.end, Code(raw, "empty")))
             case "start" | "end" if not _is_block(token):
                 visible = token.name in _VISIBLE
-                self._items.append(Item(token.start, token.end, _code(token, raw), token.name, visible))
+                self._items.append(
+                    Item(token.start, token.end, _code(token, raw, self._xml), token.name, visible)
+                )
             case _:
                 self._flush()
                 self._heading = token.kind == "start" and token.name in _HEADINGS
@@ -214,8 +217,8 @@ def _is_block(token: HtmlToken) -> bool:
     return token.kind == "other" or (token.kind in ("start", "end") and token.name in BLOCK)
 
 
-def _code(token: HtmlToken, raw: str) -> Code:
-    if token.name in VOID:
+def _code(token: HtmlToken, raw: str, xml: bool) -> Code:
+    if token.name in VOID or (xml and token.closed):
         is_break = token.name == "br"
         return Code(raw, "empty", shown=" " if is_break else "", breaks=is_break)
     return Code(raw, "close" if token.kind == "end" else "open")

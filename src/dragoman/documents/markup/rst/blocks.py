@@ -17,7 +17,8 @@ _BULLET = re.compile(r"[-+*•‣⁃](?:\s+|\Z)")
 _NUMBER = re.compile(r"\(?(?:[0-9]+|[a-zA-Z]|[ivxlcdmIVXLCDM]+|#)[.)](?:\s+|\Z)")
 _FIELD = re.compile(r":(?![: ])((?:\\.|[^:\\]|:(?!\s|`|\Z))+)(?<!\s):(?:\s+|\Z)")
 _ARGUMENT = r"(?:[a-zA-Z][\w-]*|<[^<>]+>)"
-_SWITCH = rf"(?:-[a-zA-Z0-9](?: ?{_ARGUMENT})?|--?\w[\w-]*(?:[ =]{_ARGUMENT})?|/[A-Z])"
+_LONG = rf"-(?:-\w|\w(?=[\w-]))[\w-]*+(?:[ =]{_ARGUMENT})?"
+_SWITCH = rf"(?:-[a-zA-Z0-9](?:(?: |(?=<)){_ARGUMENT})?(?![\w-])|{_LONG}|/[A-Z])"  # one way to read each
 _OPTION = re.compile(rf"{_SWITCH}(?:, {_SWITCH})*(?:\s{{2,}}|\Z)")
 _RULER = re.compile(r"([!-/:-@\[-`{-~])\1*")
 _NOTE = re.compile(r"\.\. +(?:\[[^\]\s]+\]|\|[^|]+\| +replace::)(?: +|\Z)")
