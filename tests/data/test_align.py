@@ -264,3 +264,8 @@ def test_words_are_stems_numbers_and_marks() -> None:
 
 def test_each_bead_is_a_value() -> None:
     assert Bead(1, 3, 4, 5).sides == (2, 1)
+
+
+def test_latin_names_within_chinese_are_words() -> None:
+    found = [*word_tokens("\u6211\u4e70\u4e86iPhone\u624b\u673a\uff0cIBM\u516c\u53f8", "zh")]
+    assert found == [*"\u6211\u4e70\u4e86", "iphon", *"\u624b\u673a", "ibm", *"\u516c\u53f8"]

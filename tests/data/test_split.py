@@ -147,3 +147,9 @@ def test_a_text_that_is_too_short() -> None:
             parts_of(corpus, *sizes)
     with pytest.raises(DataError, match="nothing is left for valid"):
         parts_of(documents(20, named=True), 1, 0)
+
+
+def test_empty_rows_alone_are_no_text() -> None:
+    pair = words(Random(1))
+    with pytest.raises(DataError, match="nothing is left for train"):
+        parts_of(open_pairs([pair, ("", "")] * 6), 1, 0)

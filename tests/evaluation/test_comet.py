@@ -100,3 +100,15 @@ def test_it_is_a_score_like_others() -> None:
     equal = with_comet(both, {"old": [1.0] * 40, "new": [1.0] * 40}, "m", 0)
     assert isinstance(equal, Comparison)
     assert equal.differences[-1].p_value == 1
+
+
+def test_few_different_lines_prove_nothing() -> None:
+    few = compare({"a": ["x"], "b": ["y"]}, ["x"])
+    found = with_comet(few, {"a": [50.0], "b": [51.0]}, "m", 1000)
+    assert isinstance(found, Comparison)
+    assert found.differences[-1].p_value == 1
+    assert found.scores["a"].by_metric["comet"].half_width is None
+    many = compare({"a": ["x"] * 100, "b": ["x"] * 98 + ["y"] * 2}, ["x"] * 100)
+    found = with_comet(many, {"a": [50.0] * 100, "b": [50.0] * 98 + [90.0] * 2}, "m", 1000)
+    assert isinstance(found, Comparison)
+    assert found.differences[-1].p_value >= 0.5

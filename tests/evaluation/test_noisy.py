@@ -72,3 +72,10 @@ def test_what_noise_costs() -> None:
     table = noise_text(rows).splitlines()
     assert [line.split()[0] for line in table] == ["noise", *costs, "mean"]
     assert table[1].split() == ["capitals", "2", "100.00", "100.00", "0.00", "100.00", "100.00", "0.00"]
+
+
+def test_noise_without_a_reference_to_compare_with_is_left_out() -> None:
+    translator = cast(Translator, Translating())
+    pairs = [("The dog.", " "), ("12", "12")]
+    rows = measure_noise(translator, pairs, evaluate(translator, pairs, Decoding()), Decoding())
+    assert {row["lines"] for row in rows} == {2}  # those that change the first line alone are left out

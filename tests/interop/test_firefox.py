@@ -385,3 +385,16 @@ def bergamot(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Its worker is written for CommonJS, and the package says that it is a module.
     (folder / "package" / "worker" / "package.json").write_text('{"type": "commonjs"}')
     return folder / "package"
+
+
+def test_other_models_beside_a_named_one_are_left_alone(exported: Path, tmp_path: Path) -> None:
+    for path in exported.iterdir():
+        shutil.copyfile(path, tmp_path / path.name)
+    (model,) = exported.glob("model.*.bin")
+    for name in ("model.enfr.intgemm.alphas.bin", "model.npz", "other.npz"):
+        (tmp_path / name).write_bytes(b"damaged")
+    (tmp_path / "metadata.json").write_text('{"hash": "0", "sourceLanguage": "en", "targetLanguage": "fr"}')
+    (tmp_path / "decoder.yml").write_text("models: [model.enfr.intgemm.alphas.bin]\n")
+    with opened(tmp_path / model.name) as folder:
+        assert {path.name for path in folder.iterdir()} >= {model.name}
+        assert not {"model.npz", "metadata.json", "decoder.yml"} & {path.name for path in folder.iterdir()}

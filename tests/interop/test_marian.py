@@ -624,3 +624,14 @@ def test_marian_s_own_errors_are_shown(tmp_path: Path) -> None:
 
     with pytest.raises(DragomanError, match="Marian .* fails on"):
         marian.Program(tmp_path).score([([5], [6])])
+
+
+def test_renormalising_neither_silences_the_end_nor_bans_unknown_words(tmp_path: Path) -> None:
+    bundle = own(zero_start=True)
+    bundle = replace(bundle, generation=Beam(renormalize=True))
+    bundle.model.config = replace(bundle.model.config, start_id=bundle.model.config.end_id)
+    marian.write(bundle, tmp_path)
+    bias = np.load(tmp_path / "model.npz")["decoder_ff_logit_out_b"][0]
+
+    assert bias[bundle.model.config.end_id] != -1000
+    assert "allow-unk: true" in (tmp_path / "decoder.yml").read_text()

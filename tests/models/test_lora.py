@@ -18,6 +18,7 @@ from dragoman.models.folder.merge import merge_lora, merged_matrices
 from dragoman.models.folder.weights import weights_of
 from dragoman.models.lora import add_lora, lora_shape, lora_weights
 from dragoman.models.seq2seq import build_model
+from dragoman.models.shapes import RecurrentConfig
 from dragoman.training.data.batches import collate
 from dragoman.training.step.loss import Objective
 from dragoman.training.step.precision import working_copies
@@ -204,3 +205,10 @@ def test_a_second_adapter_is_refused() -> None:
 def test_a_model_without_an_adapter_has_no_shape_of_one() -> None:
     with pytest.raises(ConfigError, match="has no adapter"):
         lora_shape(model_of("transformer"))
+
+
+def test_a_model_without_such_layers_is_refused_and_stays() -> None:
+    model = build_model(RecurrentConfig(source_vocab=9, target_vocab=9, d_model=4, attention="none"))
+    with pytest.raises(ConfigError, match="no linear layer in attention"):
+        add_lora(model, rank=2, alpha=4, on=("attention",))
+    assert all(parameter.requires_grad for parameter in model.parameters())

@@ -343,3 +343,14 @@ def _locked(folder: Path) -> bool:
             return False
     except ConfigError:
         return True
+
+
+def test_a_step_that_was_interrupted_begins_anew_with_what_it_needs(tmp_path: Path) -> None:
+    run(tmp_path)
+    record = tmp_path / "out" / RECORD
+    rows = json.loads(record.read_text())
+    rows["steps"]["d"]["state"] = "running"
+    record.write_text(json.dumps(rows))
+    (tmp_path / "out" / "b").unlink()
+    run(tmp_path)
+    assert [path.name for path in (tmp_path / "out" / "old").iterdir()] == ["d-1"]

@@ -46,7 +46,9 @@ class StandIn:
         model.legs = [Leg("en-de", ("en",), ("de", "fr"))]
         others = [Leg(f"{source}-{target}", (source,), (target,)) for source, target in _OTHERS]
         self.pairs = Pairs([*model.legs, *others])
-        model.translator = SimpleNamespace(engine=SimpleNamespace(config=TransformerConfig()), reads=())
+        model.translator = SimpleNamespace(
+            engine=SimpleNamespace(config=TransformerConfig()), reads=(), aligning=True
+        )
         self.models: Sequence[Any] = models or (model,)
         self.memories = (("en", "de"),)
         self.ready = False
@@ -55,6 +57,7 @@ class StandIn:
         self.gate.set()
         self.failing: Exception | None = None
         self.asked: list[tuple[list[str], Ask, str]] = []
+        self.documents: list[Ask] = []
         self.cancelled = 0
         self.drained = False
         self.corrections: list[tuple[Any, ...]] = []
@@ -110,6 +113,7 @@ class StandIn:
     async def translate_document(
         self, data: bytes, format: Format, ask: Ask, *, client: str, deadline: float, use: Any
     ) -> TranslatedDocument:
+        self.documents.append(ask)
         route = self._route(ask)
         document = format.parse(data, Languages(route.source, route.target))
         await self._pass(deadline)

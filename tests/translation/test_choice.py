@@ -83,3 +83,19 @@ def test_a_narrow_beam_has_fewer_candidates(translator: Translator) -> None:
 def test_candidates_without_a_choice_are_refused(translator: Translator) -> None:
     with pytest.raises(ConfigError, match="candidates = 4 without a choice"):
         translator.translate(LINES, candidates=4)
+
+
+def test_a_reverse_model_weighs_draws_on_one_scale(translator: Translator) -> None:
+    other = translator_of(History(vocab=14, seed=5, end=0.5))
+    other.source_language, other.target_language = "de", "en"
+    chooser = translator_of(cast(PyTorchEngine, translator.engine).model)
+    chooser.reverse = other
+    draws = translator.translate(LINES[:1], sample=Sample(n_best=8))[0]
+    every = [draws, *draws.alternatives]
+    back = other.score([each.text for each in every], LINES[:1] * len(every))
+    both = [sum(a.token_logp) + sum(b.token_logp) for a, b in zip(every, back, strict=True)]
+
+    (one,) = chooser.translate(LINES[:1], sample=Sample(), candidates=8, reverse_weight=0.5)
+    assert one.text == every[both.index(max(both))].text
+    with pytest.raises(ConfigError, match="no effect"):
+        chooser.translate(LINES[:1], sample=Sample(), candidates=8, mbr="chrf")

@@ -227,7 +227,14 @@ def test_a_loop_is_searched_again_with_other_settings() -> None:
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"quality": "fast"}, {"quality": "best"}, {"beam": 2}, {"mbr": "chrf"}, {"sample": Sample()}],
+    [
+        {},
+        {"quality": "fast"},
+        {"quality": "best"},
+        {"beam": 2},
+        {"mbr": "chrf"},
+        {"sample": Sample(n_best=5)},
+    ],
     ids=str,
 )
 def test_each_search_has_room_for_its_translations(options: Any, reverse: bool) -> None:

@@ -82,6 +82,14 @@ def move(source: Path, target: Path) -> None:
     _sync_folder(target.parent)
 
 
+def link_or_copy(source: Path, link: Path) -> None:
+    """Link to a file, or copy it: Windows allows links only to some users."""
+    try:
+        link.symlink_to(source.absolute())
+    except OSError:
+        shutil.copyfile(source, link)
+
+
 def check_writable(path: str | Path) -> None:
     """Create the folder of `path`. Raise DragomanError if `path` is a folder or write-protected."""
     target = Path(os.path.realpath(path))

@@ -167,7 +167,7 @@ def join_parts(task: Task, parts: Sequence[TextPart]) -> BulkCounts:
         if kind_of_name(task.source) == "parquet":
             _write_parquet(task.source, path, parts, counts)
         else:
-            with path.open("wb") as raw, compressing(raw, output.suffix) as file:
+            with path.open("wb") as raw, compressing(raw, output.suffix.lower()) as file:
                 for part in parts:
                     with _body(part, counts) as body:
                         shutil.copyfileobj(body, file, _BLOCK)

@@ -37,7 +37,7 @@ def languages_of_names(names: Sequence[str], given: Sequence[str | None]) -> Lan
 
     Raises ConfigError if a language is not known, or both are the same.
     """
-    tokens = [[one for part in name.split("/") for one in _tokens(part)] for name in names]
+    tokens = [[one for part in Path(name).parts for one in _tokens(part)] for name in names]
     found = []
     for side, (name, code) in enumerate(zip(names, given, strict=True)):
         own = [one for one in tokens[side] if one not in tokens[1 - side] and is_language(one)]

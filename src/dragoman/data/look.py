@@ -98,7 +98,7 @@ def _measured(ask: Questions, given: tuple[str, Sequence[Line]]) -> _Found:
     numbers: dict[Name, Array] = {}
     characters = []
     for side, own in zip(ask.sides, texts, strict=True):
-        codes = np.frombuffer("".join(own).encode("utf-32-le", "surrogatepass"), np.uint32)
+        codes = np.frombuffer("".join(own).encode("utf-32-le", "surrogatepass"), "<u4")
         characters.append(np.bincount(codes))
         numbers["lengths", f"words, {side}"] = np.fromiter(map(_words, own), float)
         numbers["lengths", f"characters, {side}"] = np.fromiter(map(len, own), float)

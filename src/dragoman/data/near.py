@@ -66,7 +66,7 @@ def signatures(texts: Sequence[str], many: int = HASHES) -> Array:
     found = np.zeros((len(padded), many), np.uint32)
     if not padded:
         return found
-    characters = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), np.uint32)
+    characters = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), "<u4")
     lengths = np.fromiter(map(len, padded), np.int64, len(padded))
     ends = np.cumsum(lengths)
     inside = np.ones(len(characters), bool)  # whether a shingle that starts here ends in the same text

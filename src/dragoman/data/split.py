@@ -55,7 +55,7 @@ def divided(
     for row, (line, likes) in enumerate(HeldOut([*held.values()], least).look_for(corpus, workers)):
         part = parts.get(row, "train")
         like = next((about for at, about in likes if parts[rows[at]] in _HELD_OUT[part]), None)
-        kept[part] += like is None
+        kept[part] += like is None and not (is_blank(line.source) and is_blank(line.target))
         yield part, line, like
     for part, size in {"train": 1, **sizes}.items():
         if size and not kept[part]:

@@ -21,11 +21,12 @@ import numpy as np
 
 from dragoman.text.lexicon.lexicon import IdPairs, learn
 from dragoman.text.lexicon.stems import stem
-from dragoman.text.scripts import is_unspaced
+from dragoman.text.scripts import UNSPACED
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_TOKEN = re.compile(r"https?://\S+|[%$]\w+|\d+(?:[.,:'\u00a0\u202f]\d+)*|[^\W\d_]+|[^\w\s.,]")
+_LETTERS = f"[{UNSPACED}]|[^\\W\\d_{UNSPACED}]+"  # one of a script without spaces, or a word
+_TOKEN = re.compile(rf"https?://\S+|[%$]\w+|\d+(?:[.,:'\u00a0\u202f]\d+)*|{_LETTERS}|[^\w\s.,]")
 _NO_DIGIT = re.compile(r"\D")
 _WIDTH = 12  # learnt translations of a word
 _DISCOUNT = 0.6  # of each expected count: what was seen once is chance
@@ -40,8 +41,6 @@ def word_tokens(text: str, language: str) -> Iterator[str]:
     for token in _TOKEN.findall(unicodedata.normalize("NFKC", text)):
         if token[0].isdigit():
             yield _NO_DIGIT.sub("", token)
-        elif is_unspaced(token[0]):
-            yield from token
         else:
             yield stem(token, language)
 

@@ -118,14 +118,15 @@ def with_comet(
             name="COMET",
             value=float(of[at].mean()),
             signature=f"model:{model}" + (f"|bs:{samples}|seed:{_SEED}" if samples else ""),
-            mean=float(means[:, at].mean()) if samples else None,
-            half_width=float(high - low) / 2 if samples else None,
+            mean=float(means[:, at].mean()) if samples and lines > 1 else None,
+            half_width=float(high - low) / 2 if samples and lines > 1 else None,
         )
         if at:
             change = float(of[at].mean() - of[0].mean())
             spread = means[:, at] - means[:, 0]
             beyond = np.sum(abs(spread - spread.mean()) > abs(change)) if change else samples
-            p = float(beyond + 1) / (samples + 1)
+            least = 2.0 ** (1 - np.sum(of[at] != of[0])) if change else 1.0  # if the signs are drawn
+            p = max(float(beyond + 1) / (samples + 1), float(least))
             differences.append(
                 Difference(system=name, metric="comet", difference=change, p_value=p, better=change > 0)
             )

@@ -9,6 +9,7 @@ from typing import Any
 
 from dragoman.base.tables import aligned
 from dragoman.evaluation.evaluate import Evaluation, evaluate
+from dragoman.text.blank import is_blank
 from dragoman.text.noise import NOISES, noised
 from dragoman.training.processes.distributed import World
 from dragoman.translation.lines import GivenContext
@@ -29,7 +30,7 @@ def measure_noise(
     """Translate the lines that a kind of noise changes, for each kind, and score them.
 
     `clean` are the translations of the pairs. The noise is a function of seed and line. References have the
-    capitals, emoji and tags of their sources. Kinds that change no line are left out.
+    capitals, emoji and tags of their sources. Kinds that change no line with a reference are left out.
     """
     clean, languages = replace(clean, metrics=("bleu", "chrf"), bootstrap=0), translator.pair(decoding)
     rows = []
@@ -39,7 +40,7 @@ def measure_noise(
             for number, pair in enumerate(pairs)
             if (other := noised(pair, f"{seed} {number}", kinds=(kind,), languages=languages)) != pair
         }
-        if not noisy:
+        if all(is_blank(pairs[number][1]) for number in noisy):
             continue
         near = None if context is None else [context[number] for number in noisy]
         scoring: dict[str, Any] = {"metrics": clean.metrics, "bootstrap": 0, "line_breaks": True}

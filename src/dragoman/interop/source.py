@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError, ModelError
+from dragoman.base.files import link_or_copy
 from dragoman.translation.folder.checkpoint import model_folder
 
 if TYPE_CHECKING:
@@ -137,14 +138,25 @@ def _gather(source: Path, folder: Path) -> None:
             other_model = name.endswith(".bin") and not name.startswith("lex")
             if other_model or (pair and pair[1] not in name.split(".")):
                 continue
+        if one and _is_of_another(path, source):
+            continue
         if not ours or path.suffix != ".gz":
-            (folder / path.name).symlink_to(path.absolute())
+            link_or_copy(path, folder / path.name)
             continue
         try:
             with gzip.open(path) as packed:
                 _copy(packed, folder / name, path, _MOST_BYTES)
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(f"{path}: a damaged file ({error})", hint="download it again") from error
+
+
+def _is_of_another(path: Path, source: Path) -> bool:
+    """Whether a file beside a .bin belongs to another model of their folder."""
+    if path.suffix in (".yml", ".yaml"):
+        text = path.read_text("utf-8", "replace")
+        return ".bin" in text and source.name.removesuffix(".gz") not in text
+    models = [one for one in source.parent.glob("model.*.bin*") if one.suffix in (".bin", ".gz")]
+    return path.suffix == ".npz" or (path.name == "metadata.json" and len(models) > 1)
 
 
 def _unpack(archive: Path, folder: Path) -> None:

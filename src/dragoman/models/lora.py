@@ -90,12 +90,16 @@ def add_lora(
     shape = AdapterShape(rank=rank, alpha=alpha, on=tuple(on))
     if lora_weights(model):
         raise ConfigError("this model has an adapter already", hint="merge it, or load the model again")
+    layers = [
+        layer for name, layer in model.named_modules() if isinstance(layer, nn.Linear) and shape.changes(name)
+    ]
+    if not layers:
+        raise ConfigError(f"the model has no linear layer in {' or '.join(on)}", hint="choose other parts")
     for parameter in model.parameters():
         parameter.requires_grad_(False)
-    for name, layer in list(model.named_modules()):
-        if isinstance(layer, nn.Linear) and shape.changes(name):
-            layer.lora = LowRank(layer, shape)
-            layer.lora.hook = layer.register_forward_hook(_add)
+    for layer in layers:
+        layer.lora = LowRank(layer, shape)
+        layer.lora.hook = layer.register_forward_hook(_add)
     return list(lora_weights(model).values())
 
 

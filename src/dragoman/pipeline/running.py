@@ -132,12 +132,11 @@ class _Run:
         self.say(f"{name}: {why}; the old result is {kept / f'{name}-{number}'}")
 
     def _undone(self, name: str, row: dict[str, Any], rows: Rows) -> bool:
-        """Whether a step that was done must run again: its result is gone, or what it needs is made anew."""
+        """Whether a step must begin anew: its result is gone, or what it needs is made anew."""
         step = self.pipeline.steps[name]
         gone = "out" in step.references and not self.pipeline.result(name).exists()
-        return row["state"] == "done" and (
-            gone or any(rows[need]["state"] != "done" for need in self.pipeline.needs(step))
-        )
+        anew = any(rows[need]["state"] != "done" for need in self.pipeline.needs(step))
+        return anew or (gone and row["state"] == "done")
 
     def run(self) -> Rows:
         self._save()

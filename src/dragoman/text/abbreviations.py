@@ -14,7 +14,7 @@ from dragoman.text.blank import INVISIBLE
 # Marks of notes and characters that are not shown, between an end mark and a space.
 _BEHIND_END = re.compile(rf"(?<=[.!?…])(?:[{INVISIBLE}*†‡¹²³⁰⁴-⁹]|\[(?:\d{{1,3}}|[a-z])\])+(?=\s)")
 _ELLIPSIS = re.compile(r"…(?=\s+[^\w\s]{0,3}([^\W\d_]))")  # sentencex ends no sentence there
-_SEVERAL = re.compile(r"[.!?]{2,}(?=\s+I\b)")  # nor there, before a single letter
+_SEVERAL = re.compile(r"(?<![.!?])[.!?]{2,}(?=\s+I\b)")  # nor there, before a single letter
 _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 _INNER = re.compile(r"(?<=\w)[)\]}>](?=\w)")  # "%(name)s" is one word
 # Marks that sentencex would pair, often wrongly, and bullets. "[1]" after a full stop is a note.

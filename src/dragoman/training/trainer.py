@@ -310,7 +310,7 @@ class Trainer:
             nll=totals.nll / totals.tokens,
             perplexity=perplexity(totals.nll / totals.tokens),
             learning_rate=config.rate(progress.step, self.model.config.d_model, progress.seconds),
-            tokens_per_second=totals.tokens / totals.seconds,
+            tokens_per_second=totals.tokens / max(totals.seconds, 1e-9),
             padding=1 - totals.real / totals.slots,
             gradient_norm=totals.gradient_norm,
             tokens=progress.tokens,

@@ -223,7 +223,7 @@ def _shown(translation: Translation, guidance: Guidance, language: str) -> Trans
 def choosing(decoding: Decoding, *, shortlist: bool, reverse: bool) -> Decoding:
     """The options that the quality and a reverse model imply.
 
-    `shortlist` and `reverse` say whether there is one. Raises ConfigError for candidates without a choice.
+    `shortlist` and `reverse` say whether there is one. Raises ConfigError for options without effect.
     """
     if reverse and decoding.candidates is None:
         # Before the quality, so that the beam of a fast search has room for them.
@@ -233,6 +233,11 @@ def choosing(decoding: Decoding, *, shortlist: bool, reverse: bool) -> Decoding:
         raise ConfigError(
             f"candidates = {decoding.candidates} without a choice",
             hint="set mbr, or give a reverse model",
+        )
+    if reverse and decoding.mbr is not None and decoding.sample is not None:
+        raise ConfigError(
+            "a reverse model has no effect on the agreement of draws",
+            hint="leave out the model, mbr or sample",
         )
     return decoding
 
@@ -255,13 +260,11 @@ def ranked(
 def _values(found: list[Translation], back: list[Translation], decoding: Decoding) -> list[float]:
     """How good each candidate is. `back` has the scores of the reverse model, if there is one."""
     share = decoding.reverse_weight if back else 0.0
+    own, reverse = ([sum(each.token_logp) for each in side] for side in (found, back or found))
+    if decoding.mbr is None and decoding.sample is None:  # normalised for length, as the beam is
+        own, reverse = ([each.score for each in side] for side in (found, back))
+    values = [(1 - share) * one + share * other for one, other in zip(own, reverse, strict=True)]
     if decoding.mbr is None:
-        pairs = zip(found, back, strict=True)
-        return [(1 - share) * one.score + share * other.score for one, other in pairs]
-    texts = [each.text for each in found]
-    if decoding.sample is not None:
-        return expected_utilities(texts, [0.0] * len(found), decoding.mbr)
-    own = [sum(each.token_logp) for each in found]
-    reverse = [sum(each.token_logp) for each in back] or own
-    logp = [(1 - share) * one + share * other for one, other in zip(own, reverse, strict=True)]
-    return expected_utilities(texts, tempered(logp), decoding.mbr)
+        return values
+    weights = [0.0] * len(found) if decoding.sample is not None else tempered(values)
+    return expected_utilities([each.text for each in found], weights, decoding.mbr)

@@ -99,7 +99,8 @@ class Sentences:
         if (guide := translator.memory) is not None:  # which refused translations must not come from again
             self._after_memory = copy(translator)
             self._after_memory.memory = guide.inexact()
-        self._decoding = replace(decoding, n_best=1, split=False, protect=False)
+        sample = decoding.sample and replace(decoding.sample, n_best=1)
+        self._decoding = replace(decoding, n_best=1, split=False, protect=False, sample=sample)
         beam = None if decoding.beam is None else max(decoding.beam, 4)
         self._again = replace(self._decoding, no_repeat_ngram=3, beam=beam, n_best=4)
         self._pieces = pieces(len(ids[0])) if (ids := translator.tokenizer.placeholders) else []

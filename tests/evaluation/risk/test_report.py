@@ -74,3 +74,7 @@ def test_the_report_as_text_and_picture() -> None:
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert sum(one.get("class", "").startswith("curve") for one in root.iter()) == 2
     assert report.to_table()["bins"][0] == {"predicted": 0.1, "observed": 0.2, "count": 1000}
+
+
+def test_equal_probabilities_have_no_order() -> None:
+    assert calibration_error(bins_of([0.5] * 100, [number % 2 == 0 for number in range(100)])) == 0

@@ -59,7 +59,7 @@ def test_what_is_passed_on(server: Running, client: httpx.Client) -> None:
     ask = server.standin.asked[0][1]
 
     assert (ask.source, ask.markup, ask.ignored_tags) == ("EN", "xml", {"x", "y", "z"})
-    assert (ask.sentences, ask.quality, ask.terms) == ("one", "fast", "product")
+    assert (ask.sentences, ask.quality, ask.terms) == ("split", "fast", "product")
     assert answer["model_type_used"] == "latency_optimized"
 
 

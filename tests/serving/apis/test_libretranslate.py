@@ -183,6 +183,12 @@ def test_a_file_goes_and_comes(client: httpx.Client, server: Running) -> None:
     assert client.get(url[:-5]).status_code == 404
 
 
+def test_a_file_is_translated_as_the_page_asks(client: httpx.Client, server: Running) -> None:
+    send_file(client, "a.txt", b"A dog.\n", model="m", adapter="legal", terms="product")
+    ask = server.standin.documents[-1]
+    assert (ask.model, ask.adapter, ask.terms) == ("m", "legal", "product")
+
+
 def test_the_name_of_a_file_is_only_its_format(client: httpx.Client) -> None:
     answer = send_file(client, "../../../tmp/x.HTML", b"<p>A dog.</p>\n")
 

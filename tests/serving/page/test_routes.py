@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.serving.standin import Running, keys_file, running
+from tests.serving.standin import Running, StandIn, keys_file, running
 from tests.serving.web.dictionary import service_of
 
 from dragoman.serving.http.settings import Keys
@@ -70,6 +70,15 @@ def test_a_text_comes_back_in_sentences(client: httpx.Client) -> None:
     assert found["sentences"][0]["links"] == [[0, 0], [1, 1], [2, 2], [3, 3]]
     assert asked(client, "words", **PAIR, text=" \n")["sentences"] == []
     assert asked(client, "words", target="de", text="A dog runs.")["source"] == "en"
+    kept = asked(client, "words", **PAIR, text="Run `foo. Bar` now. A dog.")["sentences"]
+    assert [one["source"] for one in kept] == ["Run `foo. Bar` now.", "A dog."]
+
+
+def test_a_model_that_aligns_nothing_translates_without_links() -> None:
+    with running(StandIn()) as server, server.client() as client:
+        server.standin.models[0].translator.aligning = None
+        asked(client, "words", **PAIR, text="A dog.")
+        assert server.standin.asked[0][1].wants == {"tokens"}
 
 
 def test_a_text_in_the_target_language_stays_and_the_page_can_say_so(client: httpx.Client) -> None:

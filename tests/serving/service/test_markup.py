@@ -10,10 +10,12 @@ from tests.documents.pretend import Pretend, Reading, remembering
 from tests.serving.engines import Shift, ask, served
 from tests.serving.service.test_service import run
 
+from dragoman.base.errors import ConfigError
 from dragoman.serving.service import routing
 from dragoman.serving.service.ask import Ask
+from dragoman.serving.service.limits import Limits
 from dragoman.serving.service.routing import translate_markup
-from dragoman.serving.service.service import Service
+from dragoman.serving.service.service import Service, check_ask
 from dragoman.text.guidance import CONTEXT_CHARACTERS
 from dragoman.translation.memory.store import TranslationMemory
 from dragoman.translation.search.options import Decoding
@@ -133,6 +135,18 @@ def test_the_start_of_markup_says_the_language(monkeypatch: pytest.MonkeyPatch) 
     ask = Ask(source=None, target="fr", markup="html")
     assert service._router.detect("<p>Ein Hund läuft im Schnee.</p>" * 1000, ask).language == "de"
     assert lengths == [10_000]
+
+
+def test_placeholders_say_no_language() -> None:
+    pytest.importorskip("py3langid")
+    service = Service([served("m", Shift(), "en", "fr"), served("n", Shift(), "es", "fr")])
+    text = "%(nombre_de_usuario)s %(archivo_de_configuracion)s Open the door."
+    assert service._router.detect(text, Ask(source=None, target="fr")).language == "en"
+
+
+def test_sentences_of_markup_cannot_be_asked_for() -> None:
+    with pytest.raises(ConfigError, match="sentences = one for markup"):
+        check_ask(Ask(source="en", target="de", markup="xml", sentences="one"), ["a"], Limits())
 
 
 def test_markup_is_a_matter_of_its_options() -> None:

@@ -131,6 +131,9 @@ def test_markup_is_looked_up_without_its_tags(tmp_path: Path) -> None:
         assert after.text == "<p>xyz</p>"
         assert after.match is not None
         assert (await ask(service, "<p>abc</p>", markup="html", memory=False))[0].text == "<p>bcd</p>"
+        with TranslationMemory(tmp_path / "tm") as other:  # as another program does
+            other.add("abc", "new")
+        assert (await ask(service, "<p>abc</p>", markup="html"))[0].text == "<p>new</p>"
 
     run(service, story())
 

@@ -66,6 +66,8 @@ DIFFERENT = [
     ("1,000-2,000 dogs", "1.000-3.000 Hunde", "en", "de", ["1,000-2,000 missing", "1.000-3.000 added"]),
     ("1½ cups", "2½ Tassen", "en", "de", ["1.5 missing", "2.5 added"]),
 ]
+EQUAL += [(f"a {one}.", f"ein {one}.", "en", "de") for one in ("5.10.123", "91.0.864", "1,50,000")]
+EQUAL += [("9923,127", "9923.127", "de", "en")]
 
 
 @pytest.mark.parametrize(("source", "target", "ours", "theirs"), EQUAL)

@@ -222,10 +222,16 @@ def test_every_reading_error_is_one_of_ours(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "hint"), [(["t.de", "t.en"], "swap the two sides"), (["t.de-en.tsv"], "swap the two columns")]
+    ("names", "hint"),
+    [
+        (["t.de", "t.en"], "swap the two sides"),
+        (["t.de-en.tsv"], "swap the two columns"),
+        (["t.de-en.jsonl"], "swap the two columns"),
+    ],
 )
 def test_swapped_sides_are_refused(tmp_path: Path, names: list[str], hint: str) -> None:
-    paths = [write(tmp_path, name, "a\tb\n") for name in names]
+    text = '{"source": "a", "target": "b"}\n' if names[0].endswith("jsonl") else "a\tb\n"
+    paths = [write(tmp_path, name, text) for name in names]
 
     with pytest.raises(DataError, match="from de to en, but the languages are from en to de") as caught:
         open_corpus(paths, languages=("en", "de"))

@@ -54,3 +54,7 @@ def test_decomposed_words_are_the_same() -> None:
 
 def test_a_region_does_not_count() -> None:
     assert stem("Tabellen", "de_AT") == stem("Tabellen", "de-AT") == stem("Tabelle", "de") == "tabell"
+
+
+def test_a_long_scream_takes_no_long_time() -> None:
+    assert stem("A" * 200_000 + "b", "cs") == "a" * 200_000 + "b"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.program import program
 
+from dragoman.base.errors import ConfigError
 from dragoman.cli.display import Silent
 from dragoman.cli.outcome import run
 from dragoman.text import toy
@@ -99,6 +100,12 @@ def test_text_that_is_there_is_kept(smaller, tmp_path):
     times = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     write_text(tmp_path)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == times
+
+    (tmp_path / "train.en").write_text("MY OWN TEXT\n")
+    (tmp_path / "test.de").unlink()
+    with pytest.raises(ConfigError, match=r"train.en: not the text of the demo"):
+        write_text(tmp_path)
+    assert not (tmp_path / "test.de").exists()
 
 
 def test_held_out_sentences_and_those_it_shows_are_not_learnt(smaller, tmp_path):

@@ -155,3 +155,9 @@ def test_processes_divide_the_matrices(size: int, monkeypatch: pytest.MonkeyPatc
         assert sum(bool(other.any()) for other in others) == 1
         torch.testing.assert_close(torch.stack([*others]).sum(0), matrix)
     assert all(any(bool(matrix.any()) for matrix in own) for own in each)
+
+
+def test_an_adapter_of_matrices_alone_needs_no_adam() -> None:
+    net = nn.ModuleDict({"up": nn.Linear(4, 3, bias=False)})
+    (muon,) = optimizers(net, TrainingConfig(optimizer="muon"))  # type: ignore[arg-type]
+    assert owned(muon) == {id(parameter) for parameter in net.parameters()}

@@ -185,3 +185,13 @@ def test_a_memory_and_a_file_may_spell_their_languages_differently(tmp_path: Pat
         TranslationMemory.create(tmp_path / "a.tm", source_language="en", target_language="fr")
     with pytest.raises(ConfigError, match="a memory from 'de' to 'deu'"):
         TranslationMemory.create(tmp_path / "b.tm", source_language="de", target_language="deu")
+
+
+def test_the_first_years_have_four_digits(tmp_path: Path) -> None:
+    unset = datetime(1, 1, 1, tzinfo=UTC)
+    with made(tmp_path / "a.tm") as memory, made(tmp_path / "b.tm") as other:
+        memory.extend([Remembered("Row", "Alt", unset, unset), Remembered("Row", "Reihe", WHEN, WHEN)])
+        export_memory(memory, tmp_path / "a.tmx")
+        import_memory(other, [tmp_path / "a.tmx"])
+        assert 'changedate="00010101T000000Z"' in (tmp_path / "a.tmx").read_text()
+        assert [pair.target for pair in other.pairs()] == [pair.target for pair in memory.pairs()]

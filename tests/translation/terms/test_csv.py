@@ -77,3 +77,8 @@ def test_files_that_are_no_list(tmp_path: Path) -> None:
     for name, message in {"none.csv": "no such file", "empty.csv": "empty", ".": "a folder"}.items():
         with pytest.raises(DataError, match=message):
             content_of(tmp_path / name)
+
+
+def test_an_invisible_term_is_named_by_its_line() -> None:
+    with pytest.raises(DataError, match="terms.csv:2: no term"):
+        pairs("file,Datei\n\u00ad,x\n")

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from dragoman.training.events import Observer, Stop
 
 
-_PAIRS_IN_ONE_FILE = (".tsv", ".jsonl", ".ndjson", ".tmx", ".po", ".xlf", ".xliff", ".ts", ".xcstrings")
+_PAIRS_IN_ONE_FILE = (
+    *(".tsv", ".jsonl", ".ndjson", ".tmx", ".po", ".pot", ".ts", ".xcstrings"),
+    *(".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff", ".txlf"),
+)
 _OF_FILES = ("--valid", "--test", "--replay", "--general")
 
 

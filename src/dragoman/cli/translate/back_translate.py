@@ -182,7 +182,9 @@ def _check_languages(
     translator: Translator, decoding: Decoding, names: Sequence[str], output: Path | None
 ) -> None:
     """Raise ConfigError if the names of the files contradict the languages of the model."""
-    own, other = decoding.source or translator.source_language, decoding.to or translator.target_language
+    own, other = translator.pair(decoding)
+    if other == "mul":
+        raise ConfigError("the model translates to several languages", hint="choose one with --to")
     if own == other:
         raise ConfigError(
             f"the model translates from {own} to {other}",

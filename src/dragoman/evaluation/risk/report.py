@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 from dragoman.base.html import charts
@@ -107,7 +108,7 @@ def report_on(
 
 def bins_of(probabilities: Sequence[float], labels: Sequence[bool]) -> tuple[Bin, ...]:
     """Return ten bins of equal size, by increasing probability; fewer for fewer than ten translations."""
-    pairs = sorted(zip(probabilities, labels, strict=True))
+    pairs = sorted(zip(probabilities, labels, strict=True), key=itemgetter(0))
     number = min(_BINS, len(pairs))
     edges = [len(pairs) * place // number for place in range(number + 1)]
     groups = [pairs[start:end] for start, end in pairwise(edges)]

@@ -69,6 +69,8 @@ def _integers(
             },
         )
     )
+    if options.flag("transformer-no-projection"):  # the identity that stands for it has no range of inputs
+        inputs = {name: one for name, one in inputs.items() if not name.endswith("_Wo")}
     stored = {}
     for row in name_table(config).rows:
         if not is_quantised(row.ours) or row.ours not in own or row.theirs[0] not in numbers:

@@ -185,7 +185,8 @@ def _write_shortlist(bundle: Bundle, folder: Path, config: Config, output: Path,
     frequent = set(tensors["frequent"].tolist())
     candidates_VN, token_V1 = tensors["candidates"], torch.arange(len(tensors["candidates"]))[:, None]
     keep_VN = (candidates_VN >= 0) & (candidates_VN < config.target_vocab)
-    if bundle.tokenizer.vocabularies[0] is bundle.tokenizer.vocabularies[1]:
+    source, target = sides_of(bundle.tokenizer)
+    if source.model == target.model:
         keep_VN &= (tensors["probability"] > 0) | (candidates_VN != token_V1)
     rows = [candidates_VN[token][keep_VN[token]].tolist() for token in range(config.source_vocab)]
     end = bundle.model.config.end_id

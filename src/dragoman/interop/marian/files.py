@@ -178,7 +178,7 @@ def read_pieces(path: Path) -> list[str]:
         table = parse_mapping(read_limited(path), str(path))
     try:
         ids = {str(piece): int(number) for piece, number in table.items()}
-    except (AttributeError, TypeError, ValueError) as error:
+    except (AttributeError, TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{path}: not a list of pieces and ids ({error})", hint=_WHOLE) from error
     if not ids or min(ids.values()) < 0 or max(ids.values()) > 2 * len(ids) + 1000:
         raise ModelError(f"{path}: not a list of pieces with ids from 0", hint=_WHOLE)

@@ -200,7 +200,7 @@ def _complete(bundle: Bundle, config: Config) -> dict[str, Tensor]:
     shapes = shapes_of(config, len(weights), "model")
     weights = {name: weights.get(name, torch.zeros(shape)).clone() for name, shape in shapes.items()}
     if bundle.generation.renormalize:
-        silent = [config.pad_id, config.start_id, *bundle.generation.banned]
+        silent = [*{config.pad_id, config.start_id, *bundle.generation.banned} - {config.end_id}]
         weights["logits.bias"][silent] = SILENT
     return weights
 
@@ -303,7 +303,7 @@ def _decoding(
         "beam-size": generation.size,
         "normalize": power_of(generation),
         "word-penalty": 0,
-        "allow-unk": not (generation.renormalize or tokenizer.unk_id in generation.banned),
+        "allow-unk": tokenizer.unk_id not in generation.banned,
         "allow-special": not set(generation.banned) >= set(_controls(tokenizer)),
         "mini-batch": 16 if classic else 1,  # in a batch, the newer layers lose the shorter sentences
         "maxi-batch": 100,

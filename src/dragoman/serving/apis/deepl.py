@@ -49,7 +49,7 @@ async def translate(call: Call) -> Plain:
         _ask(call),
         markup=call["tag_handling"] or "text",
         ignored_tags=frozenset(call["ignore_tags"]),
-        sentences=_SPLITTING[call["split_sentences"]],
+        sentences="split" if call["tag_handling"] else _SPLITTING[call["split_sentences"]],
         quality=_MODEL_TYPES.get(model_type),
         contexts=(" ".join(call["context"].split()),) if call["context"] else (),
     )

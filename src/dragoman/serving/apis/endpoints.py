@@ -34,7 +34,7 @@ T = TypeVar("T")
 Body = Literal["json", "form", "multipart"]
 Plain = dict[str, Any] | list[Any]  # an answer as JSON has it
 
-_BODIES_AT_ONCE = 128 * 2**20  # bytes of all requests
+_BODIES_AT_ONCE = 128 * 2**20  # bytes of all requests, or one of the largest
 _LOOK = 0.02  # seconds between looks at whether all are done
 
 
@@ -58,6 +58,8 @@ class ServerState:
     _retiring: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        limits = self.service.limits
+        self.budget.most = max(self.budget.most, limits.body_bytes + limits.file_bytes)
         self.jobs = Jobs(self.files, self.metrics)
         self.how = Inspector(self.service.models)
         self.metrics.shows_ready(lambda: self.ready)

@@ -50,7 +50,8 @@ async def languages(call: Call) -> Plain:
 
 async def translate_file(call: Call) -> Plain:
     with call.state.jobs.awaited():
-        document, suffix = await document_of(call, call["file"], _ask(call))
+        ask = replace(_ask(call), **{name: call[name] for name in _CHOICES})
+        document, suffix = await document_of(call, call["file"], ask)
     name = call.state.files.put(document.data, suffix)
     url = f"{base_url(call.request, call.state.settings)}/download_file/{name}"
     return {"translatedFileUrl": url}
@@ -73,7 +74,7 @@ async def frontend_settings(call: Call) -> Plain:
     settings, pairs = call.state.settings, call.service.pairs
     used = call.state.usage.of(call.client)
     left = [max(0, most - used[span]) for span, most in call.quota.items()]
-    first = {"source": pairs.sources[0], "target": pairs.targets_of(pairs.sources[0])[0]}
+    first = {"source": pairs.sources[0], "target": [*pairs.targets_of(pairs.sources[0]), pairs.sources[0]][0]}
     return {
         "charLimit": min([call.service.limits.characters, *left]),
         "frontendTimeout": _FRONTEND_SECONDS * 1000,
@@ -118,6 +119,7 @@ _PAIR = {
     "source": text('A code of /languages, or "auto".', required=True),
     "target": text("A code of /languages.", required=True),
 }
+_CHOICES = dict.fromkeys(("model", "adapter", "terms"), text("LibreTranslate has no such field."))
 _LANGUAGE = {"code": str, "name": str}
 
 ENDPOINTS = (
@@ -160,7 +162,7 @@ ENDPOINTS = (
         "POST /translate_file",
         translate_file,
         "Translate a document; the answer says where to fetch it.",
-        fields={**_PAIR, "file": file()},
+        fields={**_PAIR, **_CHOICES, "file": file()},
         bodies=("multipart",),
         returns={"translatedFileUrl": {"type": "string", "format": "uri"}},
         works=True,

@@ -26,6 +26,7 @@ from dragoman.serving.page.words import sentence_table
 from dragoman.serving.service.ask import Answer, Ask
 from dragoman.serving.service.inspection import BEAM, Question
 from dragoman.serving.service.routing import together
+from dragoman.text.checks.placeholders import find_placeholders
 from dragoman.text.corpora.context import SENTENCES
 from dragoman.text.guidance import Match
 from dragoman.text.segmenter import segment_text
@@ -60,8 +61,12 @@ async def _words(call: Call) -> Plain:
         (guess,) = await call.service.detect(text, ask)
         ask, found = replace(ask, source=guess.language), {"confidence": round(guess.confidence, 3)}
     pair = call.service.pairs.find(ask.source or "", ask.target, model=ask.model)
+    last = [one.translator for one in call.service.models if one.name in pair.models[-1:]]
     ask = replace(ask, source=pair.source, wants=frozenset(("tokens", "alignment")))
-    parts = await asyncio.to_thread(segment_text, text, pair.source, pair.target)
+    if not all(one.aligning for one in last):
+        ask = replace(ask, wants=frozenset(("tokens",)))
+    kept = [(one.start, one.end) for one in find_placeholders(text)]
+    parts = await asyncio.to_thread(segment_text, text, pair.source, pair.target, kept=kept)
     prefixes = {one["source"]: one["prefix"] for one in call["choices"]}
     sentences = parts.sentences
     reads = any("context" in one.translator.reads for one in call.service.models)

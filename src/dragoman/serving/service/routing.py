@@ -59,7 +59,7 @@ class WorkKey(NamedTuple):
     digest: str
     adapter: str | None
     terms: str | None
-    changes: int | None  # of the memory, if one is used on the way
+    changes: tuple[int, ...]  # of the memory, if one is used on the way
     how: Decoding
     markup: str
     ignored: frozenset[str]
@@ -190,7 +190,7 @@ class Router:
         context = "".join(ask.contexts[:1]) if "context" in translator.reads else ""
         context = context[-CONTEXT_CHARACTERS:]
         how = _decoding(source=source, to=to, n_best=most)
-        key = _key(model, ask, how, None)._replace(text=text, context=context, prefix=ask.prefix)
+        key = _key(model, ask, how, ())._replace(text=text, context=context, prefix=ask.prefix)
         (found,), _ = await self._words.get([key], partial(_next_words, translator), place)
         return list(found)
 
@@ -207,6 +207,8 @@ class Router:
         if ask.markup != "text":
             # The start is enough, and requests wait while it is read.
             text = prose_of(_document(text[:_START], ask.markup, ask.ignored_tags, ends, False).segments)
+        for one in reversed([*find_placeholders(text)]):
+            text = f"{text[: one.start]} {text[one.end :]}"
         return detect_language(text, among, default, ends.target)[0]
 
     def check(self, ask: Ask) -> None:
@@ -288,9 +290,9 @@ class Router:
             translator = model.variant(ask.adapter, terms)
             if memory is not None and (ask.markup != "text" or "matches" in translator.reads):
                 translator = model.variant(ask.adapter, terms, memory)
-                changes: int | None = self._memories.changes[route.source, route.target]
+                changes = (self._memories.changes[route.source, route.target], *memory.stamp)
             else:
-                changes = None
+                changes = ()
             key = _key(model, ask, how, changes)
             read = contexts if not step and "context" in translator.reads else repeat("")
             keys = [key._replace(text=text, context=one) for text, one in zip(texts, read, strict=False)]
@@ -329,7 +331,7 @@ def decoding_of(ask: Ask, tags: tuple[str, str], limits: Limits, *, last: bool) 
     )
 
 
-def _key(model: ServedModel, ask: Ask, how: Decoding, changes: int | None) -> WorkKey:
+def _key(model: ServedModel, ask: Ask, how: Decoding, changes: tuple[int, ...]) -> WorkKey:
     """The key without the text, its context and its prefix."""
     return WorkKey(
         model.name,

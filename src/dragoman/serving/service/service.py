@@ -311,6 +311,8 @@ def check_ask(ask: Ask, texts: Sequence[str], limits: Limits) -> int:
         raise TooLong(
             f"{characters} characters exceed the limit of {limits.characters}", hint="send less at once"
         )
+    if ask.markup != "text" and ask.sentences != "split":
+        raise ConfigError(f"sentences = {ask.sentences} for markup", hint="leave it out, or send text")
     _within("beam", ask.beam, 1, limits.beam)
     _within("n_best", ask.n_best, 1, limits.alternatives + 1)
     if ask.prefix and (len(texts) != 1 or ask.markup != "text"):

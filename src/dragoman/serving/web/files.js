@@ -72,8 +72,8 @@ export class Files {
     /** Send a file. Returns the path of its translation, on this server whatever name it gives itself. */
     #send(file, progress) {
         const form = new FormData();
-        const { source, target } = this.pair();
-        for (const [name, value] of Object.entries({ source: source ?? "auto", target, file })) form.append(name, value);
+        const { memory, source, ...asked } = this.pair(); // the memory is always used
+        for (const [name, value] of Object.entries({ source: source ?? "auto", ...asked, file })) if (value) form.append(name, value);
         // Only XMLHttpRequest tells how much was sent.
         const request = new XMLHttpRequest();
         request.open("POST", "translate_file");

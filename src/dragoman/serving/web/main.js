@@ -39,8 +39,9 @@ function remembers() {
 async function translate(signal) {
     if (server === null) await start(signal);
     const text = panes.source.text;
-    if (text.length > server.limits.characters) {
-        throw new Failure("long", `Too long: ${text.length.toLocaleString("en")} of ${server.limits.characters.toLocaleString("en")} characters.`);
+    const { length } = [...text]; // as the server counts
+    if (length > server.limits.characters) {
+        throw new Failure("long", `Too long: ${length.toLocaleString("en")} of ${server.limits.characters.toLocaleString("en")} characters.`);
     }
     by("target").setAttribute("aria-busy", "true");
     try {

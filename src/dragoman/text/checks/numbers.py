@@ -193,9 +193,13 @@ class _Side:
         if not self.numbers:
             return []
         loose = _Looseness.of(f"{self.text}\n{other.text}")
-        times = Counter(one.text for one in self.numbers)
+        times, there = (Counter(one.text for one in side.numbers) for side in (self, other))
         first = {one.text: one for one in self.numbers}
-        return [text for text, one in first.items() if not other.has(one, loose, times[text])]
+        return [
+            text
+            for text, one in first.items()
+            if there[text] < times[text] and not other.has(one, loose, times[text])
+        ]
 
     def has(self, number: _Number, loose: _Looseness, times: int) -> bool:
         """Whether something here can be read as the number, or as each part of it, as often as `times`."""
@@ -281,7 +285,7 @@ def _readings(groups: Sequence[str], marks: str) -> Iterator[Value]:
         thousands = len(whole[0]) <= 3 and all(len(group) == 3 for group in whole[1:])
         if thousands and len(last) == 3 and len(set(marks)) == 1:
             yield _value("".join(groups))
-        if thousands and marks[-1] in ".," and marks.count(marks[-1]) == 1:
+        if (thousands or len(whole) == 1) and marks[-1] in ".," and marks.count(marks[-1]) == 1:
             yield _value("".join(groups), -len(last))
 
 

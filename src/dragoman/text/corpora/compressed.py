@@ -38,7 +38,7 @@ def decompressed(stream: BinaryIO, name: str) -> BinaryIO:
     if start.startswith(_ZSTANDARD) or (start[1:] == _SKIPPED and 0x50 <= start[0] <= 0x5F):
         return cast(BinaryIO, _zstandard().ZstdFile(ahead))
     for suffix, kind in ((".gz", "gzip"), (".zst", "Zstandard")):
-        if start and name.endswith(suffix):
+        if start and name.lower().endswith(suffix):
             raise DataError(
                 f"{name}: not a {kind} file",
                 hint=f"if it is plain text, remove {suffix} from its name; otherwise copy or download it "

@@ -114,6 +114,9 @@ def _open_shard(names: Sequence[str], languages: Languages) -> Corpus:
             return Corpus(file.name, lambda: read_columns(file, skip=head is not None), named, files=files)
         case [name] if kind_of(name) in _JSONL:
             file = open_text(name)
+            first = next((line for line in file if line.strip()), "")
+            if '"source"' in first and '"target"' in first:  # other objects name the languages of both
+                _check_direction(names, of_pair(name), languages)
             keys = first_known(languages, of_pair(name))
             keys = keys if all(keys) else first_known(keys, jsonl.languages(file))
             if keys[0] is not None and keys[0] == keys[1]:

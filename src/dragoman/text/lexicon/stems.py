@@ -18,7 +18,7 @@ from functools import lru_cache
 from dragoman.base.languages import base
 from dragoman.text.scripts import UNSPACED
 
-_LONGEST = 64  # characters of a word that is kept
+_LONGEST = 64  # characters of a word
 _PLAIN = re.compile(r"[^\W\d_]+")
 _UNSTEMMED = re.compile(f"[{UNSPACED}\uac00-\ud7af]")  # and Korean
 # The stem is the first group, and no shorter than the rule says.
@@ -32,12 +32,13 @@ _RULES = {"de": _GERMAN, "fr": _FRENCH, **dict.fromkeys(("es", "it", "pt", "ca",
 def stem(word: str, language: str) -> str:
     """Return the word without its ending and its accents, in lower case.
 
-    Only the first part of the language counts: de-AT is de. Words that are not all letters, and words of
-    scripts without such endings, are only put in lower case.
+    Only the first part of the language counts: de-AT is de. Words that are long or not all letters, and words
+    of scripts without such endings, are only put in lower case.
     """
-    return (_kept if len(word) <= _LONGEST else _stem)(word, language)
+    return _stem(word, language) if len(word) <= _LONGEST else word.lower()
 
 
+@lru_cache(maxsize=100_000)  # memory stays bounded
 def _stem(word: str, language: str) -> str:
     lower = unicodedata.normalize("NFC", word.lower())
     if not _PLAIN.fullmatch(lower) or _UNSTEMMED.search(lower):
@@ -47,9 +48,6 @@ def _stem(word: str, language: str) -> str:
         return _english(plain)
     found = _RULES.get(base(language), _OTHER).fullmatch(plain)
     return found[1] if found else plain
-
-
-_kept = lru_cache(maxsize=100_000)(_stem)  # memory stays bounded
 
 
 def _english(word: str) -> str:

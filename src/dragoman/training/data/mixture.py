@@ -134,8 +134,10 @@ class Mixture:
         """The source and target tokens of one epoch, counted from 0."""
         sources: list[Rows] = []
         targets: list[Rows] = []
+        epochs = {id(part.corpus): part.corpus for part in self.parts}  # one may be in both directions
+        rows = {key: corpus.epoch(epoch, seed=seed) for key, corpus in epochs.items()}
         for part in self.parts:
-            source, target = part.corpus.epoch(epoch, seed=seed)
+            source, target = rows[id(part.corpus)]
             source, target = (target, source) if part.swapped else (source, target)
             sources.append(_Marked(source, part.marks) if part.marks else source)
             targets.append(_Marked(target, part.start) if part.start else target)

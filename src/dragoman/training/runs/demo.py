@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from dragoman.base.errors import ConfigError
 from dragoman.base.files import write_whole
 from dragoman.evaluation.evaluate import evaluate
 from dragoman.evaluation.results import Scores
@@ -105,12 +106,18 @@ def commands(output: Path) -> tuple[tuple[str, str], ...]:
 
 
 def write_text(folder: Path) -> None:
-    """Write train, valid and test, each as .en and .de, unless all of them exist."""
+    """Write train, valid and test, each as .en and .de. Raise ConfigError if there is other text."""
     paths = {(part, side): folder / f"{part}.{side}" for part in PARTS for side in ("en", "de")}
-    if all(path.exists() for path in paths.values()):
+    if all(path.exists() for path in paths.values()) and (folder.parent / "training.toml").exists():
         return
     splits = toy.splits(train=PAIRS, valid=HELD_OUT, test=HELD_OUT)
-    for part in PARTS:
-        for place, side in enumerate(("en", "de")):
-            lines = [f"{pair[place]}\n" for pair in getattr(splits, part)]
-            write_whole(paths[part, side], "".join(lines))
+    texts = {
+        path: "".join(f"{pair[side == 'de']}\n" for pair in getattr(splits, part)).encode()
+        for (part, side), path in paths.items()
+    }
+    for path, text in texts.items():
+        if path.exists() and path.read_bytes() != text:
+            raise ConfigError(f"{path}: not the text of the demo", hint="choose another folder: -o FOLDER")
+    for path, text in texts.items():
+        if not path.exists():
+            write_whole(path, text)

@@ -42,20 +42,18 @@ def optimizers(
     if config.optimizer == "adam":
         matrices = []
     chosen = {id(p) for p in matrices}
-    adam = torch.optim.AdamW(
-        [p for p in learned if id(p) not in chosen],
-        lr=0.0,
-        betas=(config.betas[0], config.betas[1]),
-        eps=config.epsilon,
-        weight_decay=config.weight_decay,
-        fused=True,
-    )
+    others = [p for p in learned if id(p) not in chosen]
+    adam: list[torch.optim.Optimizer] = []
+    options: dict[str, Any]
+    if others:  # an adapter may be of matrices alone
+        options = {"betas": (config.betas[0], config.betas[1]), "eps": config.epsilon, "fused": True}
+        adam = [torch.optim.AdamW(others, lr=0.0, weight_decay=config.weight_decay, **options)]
     if not matrices:
-        return [adam]
-    options: dict[str, Any] = {"weight_decay": config.weight_decay, "adjust_lr_fn": "match_rms_adamw"}
+        return adam
+    options = {"weight_decay": config.weight_decay, "adjust_lr_fn": "match_rms_adamw"}
     if muon is not None:
-        return [muon(matrices, lr=0.0, **options), adam]
-    return [StackedMuon(matrices, lr=0.0, world=world, **options), adam]
+        return [muon(matrices, lr=0.0, **options), *adam]
+    return [StackedMuon(matrices, lr=0.0, world=world, **options), *adam]
 
 
 class StackedMuon(torch.optim.Muon):

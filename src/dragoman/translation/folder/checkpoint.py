@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 from dragoman.base.errors import ModelError
+from dragoman.base.files import link_or_copy
 from dragoman.base.tables import listing
 from dragoman.translation.folder.config import (
     SHORTLIST,
@@ -84,9 +84,5 @@ def model_folder(path: Path) -> Path:
         links = {WEIGHTS: weights} | {one.name: one for one in (*run.glob("tokenizer*"), run / SHORTLIST)}
         for name, target in links.items():
             if target.is_file():
-                link = Path(temporary.name, name)
-                try:
-                    link.symlink_to(target.absolute())
-                except OSError:  # Windows allows links only to some users
-                    shutil.copyfile(target, link)
+                link_or_copy(target, Path(temporary.name, name))
     return Path(_FOLDERS[weights].name)

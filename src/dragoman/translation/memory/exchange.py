@@ -130,8 +130,8 @@ def _from_unit(unit: tmx.Unit, source: str, target: str, author: str, origin: st
 
 def _about(pair: Remembered) -> dict[str, str]:
     about = {
-        "creationdate": pair.created.strftime(_TMX_TIME) if pair.created else "",
-        "changedate": pair.changed.strftime(_TMX_TIME) if pair.changed else "",
+        "creationdate": pair.created.strftime(_TMX_TIME).zfill(16) if pair.created else "",
+        "changedate": pair.changed.strftime(_TMX_TIME).zfill(16) if pair.changed else "",
         "changeid": pair.author,
         "usagecount": str(pair.used) if pair.used else "",
         "note": pair.note,

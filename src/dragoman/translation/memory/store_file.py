@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -326,6 +326,6 @@ def milliseconds(when: datetime | None, default: int) -> int:
 def time_of(milliseconds: int) -> datetime:
     """Return the time that a row has. Raise DatabaseError if damage made it impossible."""
     try:
-        return datetime.fromtimestamp(milliseconds / 1000, UTC)
-    except (ValueError, OverflowError, OSError) as error:
+        return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=milliseconds)
+    except OverflowError as error:
         raise sqlite3.DatabaseError(f"a time of {milliseconds} ms") from error

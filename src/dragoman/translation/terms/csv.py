@@ -20,6 +20,7 @@ from pathlib import Path
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import closest
+from dragoman.text.blank import is_blank
 from dragoman.text.corpora.languages import is_language
 from dragoman.text.corpora.lines import open_bytes
 
@@ -57,10 +58,10 @@ def read(data: bytes, name: str, source: str, target: str) -> Iterator[tuple[str
     for number, cells in rows[columns is not None :]:
         first, second = columns or (0, 1)
         term, given = (cells[at].strip() if at < len(cells) else "" for at in (first, second))
-        if not term or not given:
+        if is_blank(term) or is_blank(given):
             if by_language or not any(cell.strip() for cell in cells):
                 continue
-            lacks = "translation" if term else "term"
+            lacks = "term" if is_blank(term) else "translation"
             raise DataError(f"{name}:{number}: no {lacks}", hint="fill it in, or delete the row")
         # Without text between the marks, they are the translation themselves.
         for one in [part for part in map(str.strip, given.split("|")) if part] or [given]:

@@ -29,8 +29,8 @@ from dragoman.training.runs.text.texts import Say, Texts
 
 _SAMPLED = 100_000  # pairs in which placeholders are counted
 
-# Keep every validation pair, also long and duplicate ones.
-_KEEP_ALL = FilterConfig(max_length=1_000_000, max_ratio=1e9, drop_duplicates=False)
+# Keep every validation pair, also long and duplicate ones, as far as attention to it fits into memory.
+_KEEP_ALL = FilterConfig(max_length=4096, max_ratio=1e9, drop_duplicates=False)
 
 
 def tokenise_texts(

@@ -58,7 +58,8 @@ def with_outputs(texts: Texts, checkpoints: Checkpoints, say: Say) -> Texts:
     teachers, recipe = texts.teachers, texts.recipe
     if teachers is None:
         return texts
-    directions = {one.name: directions_of(one)[0] for one in recipe.data.corpora if one.source_language}
+    named = [one for one in recipe.data.corpora if one.source_language and one.target_language]
+    directions = {one.name: directions_of(one)[0] for one in named}
     only = recipe.data.source_language or "", recipe.data.target_language or ""
     corpora: dict[str, Corpus] = dict(texts.corpora) or {REFERENCE: texts.training}
     if recipe.teacher.outputs != "none":

@@ -44,7 +44,8 @@ def open_tuned_directions(request: RunRequest, base: Base, wanted: Recipe, say: 
         named = request.valid
         if named is None and data.valid:
             named = request.find(data, data.valid)
-        languages = request.languages
+        stated = [None if one == "mul" else one for one in (data.source_language, data.target_language)]
+        languages = first_known(request.languages, (stated[0], stated[1]))
         corpora = {_MEMORY: (memory := open_data(files, languages))}
         source, target = first_known(languages, (memory.source_language, memory.target_language))
         if source is None or target is None:
