@@ -43,7 +43,9 @@ def bulk_tasks(names: Sequence[str], output: str | Path) -> list[Task]:
             raise ConfigError(
                 f"{path}: bulk translation takes text, not documents", hint="use dragoman translate"
             )
-    return tasks_of(paths, output, wanted=_is_wanted)
+    return tasks_of(
+        paths, output, wanted=lambda one: "/." not in f"/{one.as_posix()}" and not _is_document(one)
+    )
 
 
 def work_place(tasks: Sequence[Task], output: Path) -> Path:
@@ -110,11 +112,6 @@ def _paths(name: str) -> list[Path]:
     if not (found := sorted(glob.glob(name, recursive=True))):
         raise DataError(f"{name}: matches no file", hint="check the pattern")
     return [Path(one) for one in found]
-
-
-def _is_wanted(inside: Path) -> bool:
-    """Whether a file of a folder is translated: not hidden ones, and not documents."""
-    return not any(part.startswith(".") for part in inside.parts) and not _is_document(inside)
 
 
 def _is_document(path: Path) -> bool:

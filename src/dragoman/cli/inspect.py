@@ -100,8 +100,7 @@ class Change:
 def inspect(
     model: Model,
     text: Annotated[
-        str,
-        argument("TEXT", "A sentence in quotes; - is the first line of standard input. [default: -]"),
+        str, argument("TEXT", "A sentence in quotes; - is the first line of standard input. [default: -]")
     ] = STDIN,
     *,
     output: Output = None,

@@ -346,8 +346,7 @@ Model = Annotated[
 ]
 WholeModel = Annotated[Path, argument("MODEL", "A model folder, written by training or by dragoman import.")]
 TextAndTranslation = Annotated[
-    list[str],
-    argument("TEXT", "Text and its translation: two files, one .tsv, .jsonl or .tmx, or -."),
+    list[str], argument("TEXT", "Text and its translation: two files, one .tsv, .jsonl or .tmx, or -.")
 ]
 OutputFile = Annotated[Path | None, Flag("Write to this file, whole or not at all.", flag="--output -o")]
 NewFolder = Annotated[Path, Flag("Write the model here: a new folder.", flag="--output -o", metavar="FOLDER")]
@@ -384,8 +383,7 @@ CometPython = Annotated[
     str | None, Flag("The Python that COMET is installed for. [default: this one]", metavar="PYTHON")
 ]
 TestName = Annotated[
-    Literal["bs", "ar"],
-    Flag("With --against: paired bootstrap resampling, or approximate randomisation."),
+    Literal["bs", "ar"], Flag("With --against: paired bootstrap resampling, or approximate randomisation.")
 ]
 Recipe = Annotated[Path | None, Flag("A recipe (TOML).")]
 Seeds = Annotated[

@@ -311,10 +311,7 @@ def _by_model(option: str, texts: Sequence[str], models: Sequence[str]) -> dict[
 
 
 def studio(
-    runs: Annotated[
-        list[Path],
-        argument("RUN", "Training folders, or their metrics.jsonl."),
-    ],
+    runs: Annotated[list[Path], argument("RUN", "Training folders, or their metrics.jsonl.")],
     host: Annotated[str, Flag("Address to serve on.", metavar="ADDRESS")] = "127.0.0.1",
     port: Annotated[int, Flag("Port; 0 takes a free one.")] = 8090,
     allow_open: Annotated[bool, Flag("Serve on an address that other machines reach.")] = False,

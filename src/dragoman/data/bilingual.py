@@ -98,16 +98,13 @@ def couples_of(names: Sequence[str], languages: Languages) -> tuple[list[tuple[P
 def _files(name: str) -> list[Path]:
     if os.path.isdir(name):
         found = [Path(place, one) for place, _, names in os.walk(name) for one in names]
-        found = sorted(one for one in found if one.is_file() and not _is_hidden(one.relative_to(name)))
+        inside = {one: f"/{one.relative_to(name).as_posix()}" for one in found if one.is_file()}
+        found = sorted(one for one, path in inside.items() if "/." not in path)  # no hidden ones
     else:
         found = [Path(one) for one in files_of(name)]
     if not found:
         raise DataError(f"{name}: no document in this folder", hint="check the path")
     return found
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
 
 
 def _key(path: Path, language: str) -> str:

@@ -55,8 +55,7 @@ def mapped(
             yield chunk, future.result()
     except BrokenProcessPool as error:
         raise DragomanError(
-            "a process that reads the text was ended",
-            hint="if memory is short, use --workers 1",
+            "a process that reads the text was ended", hint="if memory is short, use --workers 1"
         ) from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

@@ -43,10 +43,7 @@ _STRUCTURES = (  # how a text begins behind comments, or all of it
         "a program",
     ),
     (re.compile(r"<[?!]|<[A-Za-z][^<>]*>[ \t]*(?:\n|\Z|<)"), "XML or HTML without a known root"),
-    (
-        re.compile(r"\[Script Info\]|\{\d+\}\{\d+\}|\[\d+:\d\d[.:]\d+\]|\d+:\d\d:\d\d\.\d+,"),
-        "subtitles",
-    ),
+    (re.compile(r"\[Script Info\]|\{\d+\}\{\d+\}|\[\d+:\d\d[.:]\d+\]|\d+:\d\d:\d\d\.\d+,"), "subtitles"),
     (re.compile(r"BEGIN:V|@\w+\{"), "a calendar, addresses or literature"),
     (re.compile(r"\[+[^\[\]\n]+\]+[ \t]*\n(?:.*\n)*?[\w.\"' -]+="), "INI or TOML"),
     (

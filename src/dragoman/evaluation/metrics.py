@@ -274,9 +274,7 @@ def _difference(metric: MetricName, system: str, result: Result, base: Result, d
 
 
 def _checked(
-    systems: Mapping[str, Sequence[str]],
-    references: References,
-    names: Sequence[str],
+    systems: Mapping[str, Sequence[str]], references: References, names: Sequence[str]
 ) -> list[list[str | None]]:
     """Return one list for each reference. Raise DataError if lengths differ or a line has no reference."""
     if isinstance(references, str) or any(isinstance(lines, str) for lines in systems.values()):

@@ -34,14 +34,7 @@ from dragoman.models.transformer import (
 )
 from dragoman.text.tokenizers.tokenizer import Side
 
-NAMES = (
-    "content·content",
-    "content·position",
-    "position·content",
-    "position·position",
-    "bias",
-    "remainder",
-)
+NAMES = ("content·content", "content·position", "position·content", "position·position", "bias", "remainder")
 _LARGEST = 40_000  # numbers of a stack in a trace; the first layer is always included
 
 

@@ -52,11 +52,7 @@ class Ensemble(nn.Module):
     before the softmax come from the first model.
     """
 
-    def __init__(
-        self,
-        models: Sequence[AnySeq2Seq],
-        average: Average = "log-probabilities",
-    ) -> None:
+    def __init__(self, models: Sequence[AnySeq2Seq], average: Average = "log-probabilities") -> None:
         super().__init__()
         self.members = nn.ModuleList(cast("Sequence[nn.Module]", models))
         self.average = average

@@ -76,11 +76,7 @@ class LowRank(nn.Module):
 
 
 def add_lora(
-    model: AnySeq2Seq,
-    *,
-    rank: int,
-    alpha: float,
-    on: Sequence[AdaptedPart] = ("attention", "feed_forward"),
+    model: AnySeq2Seq, *, rank: int, alpha: float, on: Sequence[AdaptedPart] = ("attention", "feed_forward")
 ) -> list[nn.Parameter]:
     """Add an adapter to the linear layers of these parts. Return its parameters, the only ones that learn.
 

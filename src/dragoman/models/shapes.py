@@ -41,8 +41,7 @@ class ModelConfig(Options, section="model"):
         Option("Width of the embeddings and of the output of every layer (table 3, d_model).", at_least=1),
     ] = 512
     dropout: Annotated[
-        float,
-        Option("Dropout on the embeddings and in the layers (section 5.4).", at_least=0, below=1),
+        float, Option("Dropout on the embeddings and in the layers (section 5.4).", at_least=0, below=1)
     ] = 0.1
     tie: Annotated[
         Tie,
@@ -87,8 +86,7 @@ class TransformerOptions(ModelConfig):
         0.0
     )
     activation_dropout: Annotated[
-        float,
-        Option("Dropout on the hidden layer of the feed-forward networks.", at_least=0, below=1),
+        float, Option("Dropout on the hidden layer of the feed-forward networks.", at_least=0, below=1)
     ] = 0.0
     norm: Annotated[
         Norm,
@@ -214,8 +212,7 @@ class RecurrentConfig(ModelConfig):
 
     architecture: Annotated[Literal["recurrent"], _ARCHITECTURE] = "recurrent"
     cell: Annotated[
-        Cell,
-        Option("Recurrent cell: LSTM (Hochreiter and Schmidhuber 1997) or GRU (Cho et al. 2014)."),
+        Cell, Option("Recurrent cell: LSTM (Hochreiter and Schmidhuber 1997) or GRU (Cho et al. 2014).")
     ] = "lstm"
     layers: Annotated[int, Option("Layers of the encoder, and of the decoder.", at_least=1)] = 2
     bidirectional: Annotated[
@@ -254,16 +251,13 @@ class ConvolutionalConfig(ModelConfig):
     encoder_layers: Annotated[int, Option("Convolutional layers of the encoder.", at_least=1)] = 4
     decoder_layers: Annotated[int, Option("Convolutional layers of the decoder.", at_least=1)] = 4
     kernel: Annotated[
-        int,
-        Option("Positions that a convolution sees (Gehring et al. 2017, section 3.2); odd.", at_least=1),
+        int, Option("Positions that a convolution sees (Gehring et al. 2017, section 3.2); odd.", at_least=1)
     ] = 3
     dilated: Annotated[
-        bool,
-        Option("Dilate: layer l, counted from 0, skips kernel^l - 1 positions between those it sees."),
+        bool, Option("Dilate: layer l, counted from 0, skips kernel^l - 1 positions between those it sees.")
     ] = False
     positions: Annotated[
-        InputPositions,
-        Option("Positional encoding; learned in Gehring et al. 2017 (section 3.1)."),
+        InputPositions, Option("Positional encoding; learned in Gehring et al. 2017 (section 3.1).")
     ] = "learned"
 
     def __post_init__(self) -> None:

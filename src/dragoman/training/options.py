@@ -67,8 +67,7 @@ class TrainingConfig(Options, section="training"):
         ),
     ] = "paper"
     learning_rate: Annotated[
-        float | None,
-        Option("Peak of the learning rate. Schedules other than the paper's need it.", above=0),
+        float | None, Option("Peak of the learning rate. Schedules other than the paper's need it.", above=0)
     ] = None
     warmup: Annotated[
         int, Option("Updates during which the learning rate rises (section 5.3).", at_least=1)
@@ -81,8 +80,7 @@ class TrainingConfig(Options, section="training"):
         ),
     ] = "adam"
     betas: Annotated[
-        tuple[float, float],
-        Option("Adam's decay rates, beta1 and beta2 (section 5.3).", at_least=0, below=1),
+        tuple[float, float], Option("Adam's decay rates, beta1 and beta2 (section 5.3).", at_least=0, below=1)
     ] = (0.9, 0.98)
     epsilon: Annotated[float, Option("Adam's epsilon (section 5.3).", above=0)] = 1e-9
     weight_decay: Annotated[
@@ -169,8 +167,7 @@ class TrainingConfig(Options, section="training"):
         ),
     ] = "greedy"
     patience: Annotated[
-        int,
-        Option("Validations without a new best after which to stop; 0 never stops early.", at_least=0),
+        int, Option("Validations without a new best after which to stop; 0 never stops early.", at_least=0)
     ] = 0
     average: Annotated[
         int, Option("Checkpoints whose weights are averaged at the end (section 6.1).", at_least=1)
@@ -266,11 +263,7 @@ class TrainingConfig(Options, section="training"):
                 # In whole percents, so that a run that ends by its updates does not depend on the clock.
                 time = 0.0 if self.max_minutes is None else seconds // (0.6 * self.max_minutes) / 100
                 return schedule.cosine(
-                    step,
-                    peak=self.learning_rate or 0,
-                    warmup=self.warmup,
-                    last=self.max_updates,
-                    time=time,
+                    step, peak=self.learning_rate or 0, warmup=self.warmup, last=self.max_updates, time=time
                 )
 
 

@@ -231,8 +231,7 @@ def choosing(decoding: Decoding, *, shortlist: bool, reverse: bool) -> Decoding:
     decoding = decoding.resolved(shortlist=shortlist)
     if decoding.candidates is not None and decoding.mbr is None and not reverse:
         raise ConfigError(
-            f"candidates = {decoding.candidates} without a choice",
-            hint="set mbr, or give a reverse model",
+            f"candidates = {decoding.candidates} without a choice", hint="set mbr, or give a reverse model"
         )
     if reverse and decoding.mbr is not None and decoding.sample is not None:
         raise ConfigError(

@@ -39,11 +39,7 @@ def sides(
 
 
 def scored_pairs(
-    engine: Engine,
-    maker: TranslationMaker,
-    how: Beam,
-    items: Sequence[LineItem],
-    targets: Sequence[str],
+    engine: Engine, maker: TranslationMaker, how: Beam, items: Sequence[LineItem], targets: Sequence[str]
 ) -> list[Translation]:
     """Return a Translation for each source and target, as the model scores it.
 

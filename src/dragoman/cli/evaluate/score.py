@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 def score(
     hypotheses: Annotated[Path, argument("HYPOTHESES", "Translations, one a line.")],
     references: Annotated[
-        list[Path],
-        argument("REFERENCES...", "Reference translations: one file or several."),
+        list[Path], argument("REFERENCES...", "Reference translations: one file or several.")
     ],
     against: Annotated[
         list[Path] | None,

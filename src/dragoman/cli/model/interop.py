@@ -101,10 +101,7 @@ def lines_to_verify(path: str | None, *, no_verify: bool) -> list[str]:
 
 
 def export_model(
-    models: Annotated[
-        list[Path],
-        argument("MODEL...", "A model folder, or RUN@500; for html, one or more."),
-    ],
+    models: Annotated[list[Path], argument("MODEL...", "A model folder, or RUN@500; for html, one or more.")],
     to: Annotated[str, Flag(f"The format: {', '.join([*FORMATS, 'html'])}.", metavar="FORMAT")],
     output: Annotated[
         Path,

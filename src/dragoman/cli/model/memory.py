@@ -86,10 +86,7 @@ def memory_search(
 @memory.command("import", short_help="Add the pairs of files.")
 def memory_import(
     file: File,
-    files: Annotated[
-        list[str],
-        argument("INPUT...", "A .tmx, .tsv or .jsonl file, or two files of text."),
-    ],
+    files: Annotated[list[str], argument("INPUT...", "A .tmx, .tsv or .jsonl file, or two files of text.")],
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
     author: Author = "",
@@ -119,9 +116,7 @@ def memory_import(
 
 @memory.command("export", short_help="Write the pairs to a file.")
 def memory_export(
-    file: File,
-    output: Annotated[Path, argument("OUTPUT", "A .tmx or .tsv file.")],
-    quiet: Quiet = False,
+    file: File, output: Annotated[Path, argument("OUTPUT", "A .tmx or .tsv file.")], quiet: Quiet = False
 ) -> None:
     """Write all pairs as TMX, which other programs read, or as TSV. The newest come last.
 

@@ -105,10 +105,7 @@ def translate(
     plain: Plain = False,
     protect: Annotated[
         bool,
-        Flag(
-            "Treat lines as segments of a document: say which have to be checked.",
-            section="Lines of text",
-        ),
+        Flag("Treat lines as segments of a document: say which have to be checked.", section="Lines of text"),
     ] = False,
     prefix: Annotated[str | None, Flag("Begin every translation with this text.", section=_PRINTED)] = None,
     prefix_file: Annotated[

@@ -117,7 +117,7 @@ def trim(items: Iterable[str | Code]) -> tuple[Content, Content, Content]:
             break
         elif isinstance(first, Code) and (first.kind, last.kind, first.pair) == ("open", "close", last.pair):
             start, end = start + 1, end - 1
-        elif end - 2 > start and last.kind == "placeholder" and _is_tab(content[end - 2]):
+        elif end - 2 > start and last.kind == "placeholder" and getattr(content[end - 2], "shown", "") == " ":
             end -= 2  # the page number in a table of contents
         else:
             break
@@ -131,10 +131,6 @@ def trim(items: Iterable[str | Code]) -> tuple[Content, Content, Content]:
 
 def _stays(one: str | Code) -> bool:
     return one.kind == "empty" if isinstance(one, Code) else not one.strip()
-
-
-def _is_tab(one: str | Code) -> bool:
-    return isinstance(one, Code) and one.kind == "empty" and one.shown == " "
 
 
 def mend(content: Content, source: Content) -> Content:

@@ -292,8 +292,7 @@ def _model(folder: Path, settings: Path | None, decoding: dict[str, Any]) -> Pat
         names = ", ".join(path.name for path in models)
         one = "give one of the files, or " if models[0].suffix == ".bin" else ""
         raise ModelError(
-            f"{folder}: several models ({names})",
-            hint=f"{one}name it in decoder.yml, under models",
+            f"{folder}: several models ({names})", hint=f"{one}name it in decoder.yml, under models"
         )
     raise ModelError(f"{folder}: no model (*.npz, *.bin)", hint="is it the folder of a Marian model?")
 

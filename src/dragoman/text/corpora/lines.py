@@ -139,13 +139,11 @@ def line_text(line: bytes, name: str, number: int) -> str:
     """Return the text of line `number` without its ending. Raise DataError naming file and line."""
     if number == 1 and line.startswith(_UTF16):
         raise DataError(
-            f"{name}:1: not valid UTF-8, it looks like UTF-16",
-            hint="convert it: iconv -f UTF-16 -t UTF-8",
+            f"{name}:1: not valid UTF-8, it looks like UTF-16", hint="convert it: iconv -f UTF-16 -t UTF-8"
         )
     if len(line) >= LONGEST:  # with its byte order mark: the reader stops there
         raise DataError(
-            f"{name}:{number}: a line of more than {LONGEST >> 20} MB",
-            hint="write one sentence a line",
+            f"{name}:{number}: a line of more than {LONGEST >> 20} MB", hint="write one sentence a line"
         )
     if number == 1:
         line = line.removeprefix(codecs.BOM_UTF8)

@@ -39,11 +39,7 @@ class Similar(NamedTuple):
 
 
 def similar(
-    lines: Iterable[str],
-    *,
-    likeness: Likeness,
-    least: float = 50.0,
-    block: int = _BLOCK,
+    lines: Iterable[str], *, likeness: Likeness, least: float = 50.0, block: int = _BLOCK
 ) -> Iterator[Similar | None]:
     """Yield for each line the most similar one that differs from it; None without one of at least `least`.
 

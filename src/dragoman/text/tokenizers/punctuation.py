@@ -71,7 +71,6 @@ def _normaliser(language: str) -> Any:
         from sacremoses import MosesPunctNormalizer
     except ImportError as error:
         raise DragomanError(
-            "this model needs the Moses punctuation normaliser",
-            hint="pip install 'dragoman[moses]'",
+            "this model needs the Moses punctuation normaliser", hint="pip install 'dragoman[moses]'"
         ) from error
     return MosesPunctNormalizer(language, pre_replace_unicode_punct=True, post_remove_control_chars=True)

@@ -210,12 +210,7 @@ class Tokenizer:
     """Text to ids and back, for both sides. Encoding adds neither start nor end; the model does."""
 
     def __init__(
-        self,
-        config: TokenizerConfig,
-        source: Vocabulary,
-        target: Vocabulary,
-        *,
-        specials: Specials = OURS,
+        self, config: TokenizerConfig, source: Vocabulary, target: Vocabulary, *, specials: Specials = OURS
     ) -> None:
         self.config, self.specials = config, specials
         self._source, self._target = source, target

@@ -50,12 +50,7 @@ class Snapshot:
 
     @classmethod
     def of(
-        cls,
-        model: HasWeights,
-        optimizers: Optimizers,
-        rank: int,
-        size: int,
-        ema: MovingAverage | None = None,
+        cls, model: HasWeights, optimizers: Optimizers, rank: int, size: int, ema: MovingAverage | None = None
     ) -> Snapshot:
         """Copy the rows of this process."""
         tensors: dict[str, Tensor] = {}

@@ -176,10 +176,7 @@ class Tokenising:
             raise Changed(self.corpus.shards[min(len(self.shards), len(self.corpus.shards) - 1)].name)
 
     def _seen_so_far(self) -> SeenRows:
-        seen, size = (
-            SeenRows(self.files.folder),
-            self.files.table.get("sizes", {}).get(SEEN, 0) // 8,
-        )
+        seen, size = (SeenRows(self.files.folder), self.files.table.get("sizes", {}).get(SEEN, 0) // 8)
         for first in range(0, size, seen.IN_MEMORY):
             count = min(seen.IN_MEMORY, size - first)
             contexts = self.files.past_rows(CONTEXT, first, count) if self.keeps_context else []

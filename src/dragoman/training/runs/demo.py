@@ -93,10 +93,7 @@ def commands(output: Path) -> tuple[tuple[str, str], ...]:
     folder = shlex.quote(str(output))
     return (
         (f"dragoman translate {folder}", "translate what you type"),
-        (
-            f"dragoman evaluate {folder} {folder}/text/test.en {folder}/text/test.de",
-            "score it again",
-        ),
+        (f"dragoman evaluate {folder} {folder}/text/test.en {folder}/text/test.de", "score it again"),
         (f'dragoman inspect {folder} "{toy.DEMO_SENTENCES[1]}" -o report.html', "see how it came about"),
         (
             "dragoman train train.en train.de --valid valid.en valid.de -o runs/mine",

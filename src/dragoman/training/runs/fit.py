@@ -103,11 +103,7 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop) -> None:
             into = f" into {target}" if len(most) > 1 else ""
             try:
                 report = calibrate_folder(
-                    folder.path,
-                    pairs,
-                    source=source_language,
-                    to=to,
-                    most=recipe.training.calibrate,
+                    folder.path, pairs, source=source_language, to=to, most=recipe.training.calibrate
                 )
             except DataError as error:
                 observer.on_message(f"the risk of translations{into} is not calibrated: {error}")

@@ -125,11 +125,7 @@ def _model(model: Architecture, name: str) -> Iterator[Section]:
         values = model if in_use else kind()
         own = ((entry, getattr(values, key)) for key, entry in entries(kind).items() if key not in shared)
         yield Section(
-            name=name,
-            about=_about(kind),
-            options=tuple(own),
-            architecture=kind.architecture,
-            in_use=in_use,
+            name=name, about=_about(kind), options=tuple(own), architecture=kind.architecture, in_use=in_use
         )
 
 

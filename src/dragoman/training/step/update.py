@@ -214,12 +214,7 @@ class Learner:
         )
 
     def _gradients(
-        self,
-        batches: list[Batch],
-        tokens: int,
-        step: int,
-        seed: int,
-        between: Callable[[], None],
+        self, batches: list[Batch], tokens: int, step: int, seed: int, between: Callable[[], None]
     ) -> tuple[Tensor, list[Tensor], str]:
         """Compute the gradients of this process, in parts if memory is too small for a whole batch.
 

@@ -14,12 +14,7 @@ from dragoman.models.adapter import UP
 from dragoman.models.shapes import Architecture
 from dragoman.text.clean import clean
 from dragoman.text.tokenizers.tokenizer import Tokenizer
-from dragoman.translation.folder.adapter import (
-    ADAPTER_WEIGHTS,
-    AdapterConfig,
-    extension,
-    read_adapter_config,
-)
+from dragoman.translation.folder.adapter import ADAPTER_WEIGHTS, AdapterConfig, extension, read_adapter_config
 from dragoman.translation.folder.config import (
     CARD,
     WEIGHTS,

@@ -173,10 +173,7 @@ def to_html(rungs: Sequence[Rung]) -> str:
         "A ladder of translation systems",
         charts.heading("BLEU against time"),
         charts.line_chart(
-            curves,
-            title="BLEU on the validation text, cased, as each system trains",
-            x="minutes",
-            y="BLEU",
+            curves, title="BLEU on the validation text, cased, as each system trains", x="minutes", y="BLEU"
         ),
         charts.heading("On the test text"),
         charts.table(head, rows),

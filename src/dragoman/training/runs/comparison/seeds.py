@@ -279,13 +279,7 @@ def score_test(
         say(f"{source}-{to}: {len(pairs):,} sentences")
         ways = (source, to) if several else (None, None)
         found[source, to] = evaluate(
-            translator,
-            pairs,
-            decoding,
-            metrics=("bleu", "chrf"),
-            bootstrap=0,
-            source=ways[0],
-            to=ways[1],
+            translator, pairs, decoding, metrics=("bleu", "chrf"), bootstrap=0, source=ways[0], to=ways[1]
         )
     return Tested(found)
 

@@ -114,9 +114,7 @@ def written_as(recipe: Recipe, model: Base) -> Recipe:
 
     corpora = tuple(
         replace(
-            one,
-            source_language=written(one.source_language),
-            target_language=written(one.target_language),
+            one, source_language=written(one.source_language), target_language=written(one.target_language)
         )
         for one in recipe.data.corpora
     )

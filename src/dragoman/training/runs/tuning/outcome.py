@@ -96,9 +96,7 @@ def finish_tuning(trainer: Trainer, prepared: Prepared, *, base: Bundle, tuned: 
     with rounding(base.model), rounding(tuned.model):  # as they are translated with in the end
         comparisons = compared(base, tuned, texts)
     outcome = Tuned(
-        base=prepared.base.name if prepared.base is not None else "",
-        share=share,
-        comparisons=comparisons,
+        base=prepared.base.name if prepared.base is not None else "", share=share, comparisons=comparisons
     )
     for row in outcome.to_table():
         trainer.metrics.add(row)

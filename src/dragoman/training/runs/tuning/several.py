@@ -12,12 +12,7 @@ from dragoman.base.tables import count
 from dragoman.text.corpora.corpus import chained
 from dragoman.text.corpora.languages import first_known
 from dragoman.training.runs.recipe import CorpusConfig, Recipe
-from dragoman.training.runs.text.directions import (
-    directions_of,
-    validation_of,
-    with_languages,
-    written_as,
-)
+from dragoman.training.runs.text.directions import directions_of, validation_of, with_languages, written_as
 from dragoman.training.runs.text.texts import RunRequest, Say, Texts, open_data, open_named, validating
 from dragoman.training.runs.tuning.base import Base
 from dragoman.training.runs.tuning.held_out import count_and_draw, count_and_hold_out, kept_pairs, without
