@@ -67,6 +67,8 @@ DIFFERENT = [
     ("1½ cups", "2½ Tassen", "en", "de", ["1.5 missing", "2.5 added"]),
 ]
 EQUAL += [(f"a {one}.", f"ein {one}.", "en", "de") for one in ("5.10.123", "91.0.864", "1,50,000")]
+EQUAL += [("\u00bd cup", "0,5 Tassen", "en", "de"), ("0.5 l", "\u00bd l", "en", "de")]
+EQUAL += [("1 1/2 cups", one, "en", "de") for one in ("1,5 Tassen", "1\u00bd Tassen", "1 \u00bd Tassen")]
 EQUAL += [("9923,127", "9923.127", "de", "en")]
 
 
