@@ -187,6 +187,13 @@ def test_values_by_keyboard_and_a_closer_look(show: Show, run: Path) -> None:
         assert int(numbers(page, "Loss")[-1][0].replace(",", "")) == 3999
 
 
+def test_a_logarithmic_axis_of_a_plateau_has_round_values(show: Show, run: Path) -> None:
+    with serving(run) as url:
+        ask = "async ([low, high]) => (await import('./scale.js')).ticksOf(low, high, 5, true).ticks"
+        found = [show(url).evaluate(ask, ends) for ends in ([2.1, 2.9], [3.2, 3.8], [1, 1000])]
+    assert found == [[2.2, 2.4, 2.6, 2.8], [3.2, 3.4, 3.6, 3.8], [1, 10, 100, 1000]]
+
+
 def test_a_part_is_chosen_by_dragging(show: Show, run: Path) -> None:
     with serving(run) as url:
         page = show(url)

@@ -160,6 +160,16 @@ def test_a_click_on_a_word_offers_others_and_the_search_goes_on(show: Show, serv
     assert words(page, "chosen") == []
 
 
+def test_a_pointer_that_rests_points_at_nothing_that_is_gone(show: Show, server: Running) -> None:
+    page = show(server)
+    write(page, "A dog runs.", "Ein Hund rennt.")
+    click_word(page, "rennt")
+    page.keyboard.press("Escape")
+    write(page, "A.", "Ein.")
+    playwright.expect(page.locator("#word")).to_have_text("")
+    write(page)
+
+
 def test_words_are_chosen_by_keyboard_alone(show: Show, server: Running) -> None:
     page = show(server)
     playwright.expect(source(page)).to_be_focused()
@@ -400,6 +410,19 @@ def test_a_file_that_is_dropped_in_comes_back_translated(show: Show, server: Run
     assert Path(download.value.path()).read_text() == "Ein Hund rennt.\n\nEin Katze schläft.\n"
 
 
+def test_a_file_is_translated_into_the_language_that_it_was_dropped_for(show: Show, serve: Serve) -> None:
+    standin = StandIn()
+    page = show(serve(standin))
+    write(page, "A", "A")
+    standin.gate.clear()
+    for name in ("one.txt", "two.txt"):
+        drop(page, name, "A dog.\n")
+    page.locator("#target-language").select_option("fr")
+    standin.gate.set()
+    playwright.expect(page.get_by_text("Download the translation")).to_have_count(2)
+    assert [ask.target for ask in standin.documents] == ["de", "de"]
+
+
 def test_files_that_cannot_be_translated_say_why(show: Show, serve: Serve) -> None:
     own = serve(service_of(limits=Limits(file_bytes=100)))
     page = show(own, failing=True)
@@ -479,6 +502,9 @@ def test_a_text_that_is_too_long_is_said_before_it_is_sent(show: Show, serve: Se
     write(page, "A dog.", "Ein Hund.")
     source(page).fill("A dog runs. A dog runs.")
     playwright.expect(page.locator("#status")).to_have_text("Too long: 23 of 20 characters.")
+    playwright.expect(page.locator("#target")).not_to_have_attribute("aria-busy", "true")
+    source(page).fill("\U0001f600" * 10)
+    playwright.expect(page.locator("#count")).to_have_text("10 / 20")
     write(page, "A cat.", "Ein Katze.")
     playwright.expect(page.locator("#status")).to_be_hidden()
 

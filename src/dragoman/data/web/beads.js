@@ -65,7 +65,7 @@ const own = (row, sides) => {
 };
 const sorted = (numbers) => numbers.sort((a, b) => a - b);
 const range = (start, end) => Array.from({ length: end - start }, (_, at) => start + at);
-const join = (texts, language) => texts.join(/^(zh|yue|ja|th|lo|km|my)\b/.test(language) ? "" : " ");
+const join = (texts, language) => texts.join(/^(?:zh|zho|cmn|yue|ja|jpn|th|tha|lo|lao|km|khm|my|mya)(?![a-z])/i.test(language) ? "" : " ");
 // eslint-disable-next-line no-control-regex
 const escaped = (text) => text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, " ")
     .replace(/[&<>"]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[sign]);

@@ -25,14 +25,14 @@ export const headers = () => (key.get() ? { Authorization: `Bearer ${key.get()}`
 export async function ask(path, body, { signal } = {}) {
     const json = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
     const type = body === undefined ? {} : { "Content-Type": "application/json" };
-    let response;
+    let response, text;
     try {
         response = await fetch(path, { ...json, headers: { ...headers(), ...type }, signal, cache: "no-store" });
+        text = await response.text();
     } catch (error) {
         if (error.name === "AbortError") throw error;
         throw new Failure("offline", "No connection to the server.");
     }
-    const text = await response.text();
     if (response.ok) return JSON.parse(text);
     throw failure(response.status, text, response.headers.get("Retry-After"));
 }

@@ -32,25 +32,25 @@ export class Files {
     /** Translate files, one after the other. */
     add(files) {
         if (!this.limit()) return;
+        const asked = this.pair(); // later files may be for another language
         for (const file of files) {
             by("files").hidden = false;
             const [bar, state] = [make("progress", { max: 1, value: 0, "aria-label": `Sending ${file.name}` }), make("span", { class: "soft", role: "status" }, "Waiting")];
             const row = make("li", {}, make("bdi", { class: "name" }, file.name), bar, state);
             by("files").querySelector("ul").append(row);
-            this.#queue = this.#queue.then(() => this.#translate(file, bar, state));
+            this.#queue = this.#queue.then(() => this.#translate(file, asked, bar, state));
         }
         if (files.length) by("files").scrollIntoView({ block: "nearest" });
     }
 
-    async #translate(file, bar, state) {
+    async #translate(file, asked, bar, state) {
         if (file.size > this.limit()) {
             bar.remove();
             state.replaceWith(make("span", { class: "error", role: "status" }, `Too large: at most ${size(this.limit())}.`));
             return;
         }
-        const { target } = this.pair();
         try {
-            const path = await this.#send(file, (part) => {
+            const path = await this.#send(file, asked, (part) => {
                 bar.value = part;
                 if (part < 1) state.textContent = `Sending ${Math.round(part * 100)} %`;
                 else {
@@ -58,7 +58,7 @@ export class Files {
                     state.textContent = "Translating…";
                 }
             });
-            const name = file.name.replace(/(\.[^.]*)?$/, (suffix) => `.${target}${suffix}`);
+            const name = file.name.replace(/(\.[^.]*)?$/, (suffix) => `.${asked.target}${suffix}`);
             state.replaceChildren(make("a", { href: path, download: name }, "Download the translation"));
         } catch (error) {
             const again = () => this.add([file]);
@@ -70,9 +70,8 @@ export class Files {
     }
 
     /** Send a file. Returns the path of its translation, on this server whatever name it gives itself. */
-    #send(file, progress) {
+    #send(file, { source, ...asked }, progress) {
         const form = new FormData();
-        const { memory, source, ...asked } = this.pair(); // the memory is always used
         for (const [name, value] of Object.entries({ source: source ?? "auto", ...asked, file })) if (value) form.append(name, value);
         // Only XMLHttpRequest tells how much was sent.
         const request = new XMLHttpRequest();
@@ -85,8 +84,12 @@ export class Files {
             request.onload = () => {
                 const { status, responseText } = request;
                 if (status !== 200) return reject(failure(status, responseText, request.getResponseHeader("Retry-After")));
-                const url = new URL(JSON.parse(responseText).translatedFileUrl, location.href);
-                resolve(url.pathname.slice(url.pathname.lastIndexOf("/download_file/") + 1));
+                try {
+                    const { pathname } = new URL(JSON.parse(responseText).translatedFileUrl, location.href);
+                    resolve(pathname.slice(pathname.lastIndexOf("/download_file/") + 1));
+                } catch {
+                    reject(new Error("The answer is not that of a translation server."));
+                }
             };
             request.send(form);
         });

@@ -23,6 +23,7 @@ const panel = new SentencePanel({ choose, request: (one) => requestOf(one), reme
 let server = null; // the answer of /v1/page
 let current = { sentence: -1, side: "source", word: -1 }; // where the caret is
 let pointed = null; // the word under the pointer
+let asked = 0; // for the words of the menu
 
 // ---- asking -----------------------------------------------------------------------------------------------------
 
@@ -41,6 +42,7 @@ async function translate(signal) {
     const text = panes.source.text;
     const { length } = [...text]; // as the server counts
     if (length > server.limits.characters) {
+        by("target").removeAttribute("aria-busy"); // of a request that this one ended
         throw new Failure("long", `Too long: ${length.toLocaleString("en")} of ${server.limits.characters.toLocaleString("en")} characters.`);
     }
     by("target").setAttribute("aria-busy", "true");
@@ -82,7 +84,7 @@ function show() {
     panes.source.show(panes.source.text, draft.sentences);
     panes.target.show(draft.target, draft.sentences);
     panes.target.field.readOnly = !draft.sentences.length;
-    const length = panes.source.text.length;
+    const { length } = [...panes.source.text];
     by("count").textContent = length && server ? `${length.toLocaleString("en")} / ${server.limits.characters.toLocaleString("en")}` : "";
     by("clear").hidden = !length;
     for (const id of ["copy", "link"]) by(id).hidden = !draft.target;
@@ -108,7 +110,8 @@ function showCurrent() {
     if (draft.sentences.length > 1 && current.sentence >= 0) {
         for (const side of ["source", "target"]) marks[side].push(["current", current.sentence, null]);
     }
-    const at = pointed ?? (focused() && current.word >= 0 ? current : null);
+    const there = (one) => one && draft.sentences[one.sentence]?.[one.side === "source" ? "sourceWords" : "words"][one.word];
+    const at = [pointed, focused() && current].find(there) ?? null; // the sentences may have changed under the pointer
     if (at) {
         const linked = draft.sentences[at.sentence].links.filter((link) => link[at.side === "source" ? 0 : 1] === at.word);
         const [here, there] = at.side === "source" ? ["source", "target"] : ["target", "source"];
@@ -163,10 +166,12 @@ async function offerWords({ sentence, word }) {
     const one = draft.sentences[sentence];
     const found = one?.words[word];
     if (!found) return;
+    const own = ++asked;
     const [current, prefix] = [one.text.slice(found.start, found.end), one.text.slice(0, found.start)];
     menu.openAt(panes.target.shown[sentence].words[word], `Instead of ${current}`);
     try {
         const { words } = await ask("v1/next_words", { ...requestOf(one), prefix });
+        if (own !== asked) return; // the menu is another word's by now
         menu.offer(words, current, ({ prefix: begun }) => {
             draft.begin(one, begun, { from: found.start });
             translating.now();
@@ -175,7 +180,7 @@ async function offerWords({ sentence, word }) {
         });
     } catch (error) {
         if (!(error instanceof Failure)) throw error;
-        menu.explain(error.message);
+        if (own === asked) menu.explain(error.message);
     }
 }
 
@@ -240,13 +245,25 @@ by("swap").addEventListener("click", () => {
     draft.choices.clear();
     setText(text);
 });
-by("copy").addEventListener("click", () => flash("copy", navigator.clipboard.writeText(draft.target)));
+by("copy").addEventListener("click", () => flash("copy", copy(draft.target)));
 by("link").addEventListener("click", () => {
     const link = linkTo({ ...request(), text: panes.source.text });
     history.replaceState(null, "", link);
-    flash("link", navigator.clipboard.writeText(link));
+    flash("link", copy(link));
 });
 addEventListener("hashchange", ({ oldURL }) => oldURL.includes("#how&") || openLink());
+
+/** Put a text on the clipboard, also where the page came over plain HTTP. */
+async function copy(text) {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    const [before, field] = [document.activeElement, make("textarea", { class: "unseen" }, text)];
+    document.body.append(field);
+    field.select();
+    const done = document.execCommand("copy");
+    field.remove();
+    before.focus();
+    if (!done) throw new Error("not copied");
+}
 
 /** Say on a button that something is on the clipboard. */
 async function flash(id, written) {

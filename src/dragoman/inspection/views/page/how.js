@@ -63,7 +63,8 @@ function workbench({ models, limits, views, start = "#" }) {
     const status = make("p", { class: "status", role: "status" });
     const panel = make("div", {});
     const result = make("div", { class: "result" });
-    let changes; // the panel of the sentence
+    let asked; // the sentence that is shown, and its languages
+    let changes; // its panel
     let view = "difference"; // the one that is shown
     let current; // views, for printing
     let newest = 0; // number of the last request
@@ -77,6 +78,7 @@ function workbench({ models, limits, views, start = "#" }) {
         if (!sentence) return;
         history.replaceState(null, "", `${location.pathname}${start}${new URLSearchParams(
             { ...chosen(), text: sentence })}`);
+        asked = { ...chosen(), text: sentence };
         changes = changesPanel(model, run);
         panel.replaceChildren(changes.element);
         run();
@@ -85,12 +87,12 @@ function workbench({ models, limits, views, start = "#" }) {
     /** Ask for both runs. While one request is under way, later ones wait, and only the last is sent. */
     async function run() {
         const number = ++newest;
-        const [asked, panelOfRequest] = [chosen(), changes];
+        const [request, panelOfRequest] = [asked, changes];
         status.classList.remove("failed");
         status.textContent = current ? "Working…" : "Working… The first run loads the model.";
         await turn;
         if (number !== newest) return;
-        const body = { ...asked, text: text.value.trim(), interventions: changes.intervention() };
+        const body = { ...request, interventions: panelOfRequest.intervention() };
         turn = answer(body, number, panelOfRequest);
     }
     let turn = Promise.resolve();

@@ -5,7 +5,7 @@
 const LINE = /([^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*)([\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*)/g;
 const BLANK = /^[\s\p{Cc}\p{DI}\u2800\ufff9-\ufffb]*$/u;
 const EDGES = /^[\s\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]+|[\s\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]+$/g;
-const UNSPACED = ["zh", "yue", "ja", "th", "lo", "km", "my"];
+const UNSPACED = /^(?:zh|zho|cmn|yue|ja|jpn|th|tha|lo|lao|km|khm|my|mya)(?![a-z])/i;
 const LONGEST = 500; // characters of a sentence
 const CLAUSE = /[;:,–—؛،；：，、]\s*|\s[-–]\s/g;
 // No sentence ends in brackets, unless they hold the whole line, or in a short quote.
@@ -39,7 +39,7 @@ export function segment(text, source, target, endless) {
 /** The space between two sentences in the target language. Chinese, for instance, has none. */
 function between(space, source, target) {
     if (space !== "" && space !== " ") return space;
-    const [from, to] = [source, target].map((code) => UNSPACED.includes(code.split("-")[0]));
+    const [from, to] = [source, target].map((code) => UNSPACED.test(code));
     return from === to ? space : to ? "" : " ";
 }
 
@@ -64,7 +64,7 @@ function places(line, language, [titles, others]) {
     if (words < 0) return [];
     const kept = new Set();
     if (!BRACKETED.test(line)) {
-        for (const { 0: { length }, index } of [...line.matchAll(CLOSED), ...(/^(zh|ja)\b/.test(language) ? line.matchAll(QUOTED) : [])]) {
+        for (const { 0: { length }, index } of [...line.matchAll(CLOSED), ...(/^(?:zh|zho|ja|jpn)(?![a-z])/i.test(language) ? line.matchAll(QUOTED) : [])]) {
             for (let i = index + 1; i < index + length; i++) kept.add(i);
         }
     }

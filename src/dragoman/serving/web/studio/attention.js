@@ -79,6 +79,7 @@ function panel(run, several, pinned) {
             slider.max = state.names.length - 1;
             slider.value = state.index;
             name();
+            if (picture.firstChild && state.names[state.index] !== chosen) look(); // as the label says
         }
         element.dispatchEvent(new Event("listed", { bubbles: true }));
     }
@@ -113,6 +114,7 @@ function panel(run, several, pinned) {
         note.textContent = `Translation: ${answer.translation}`;
         const numbers = (count) => Array.from({ length: count }, (_, i) => ({ value: String(i), text: String(i + 1) }));
         const heads = [{ value: "", text: "mean" }, ...numbers(answer.heads)];
+        const focused = [...choices.querySelectorAll("select")].indexOf(document.activeElement);
         choices.replaceChildren(
             select("Layer", numbers(answer.layers), String(answer.layer), (value) => {
                 state.layer = Number(value);
@@ -122,6 +124,7 @@ function panel(run, several, pinned) {
                 state.head = value === "" ? null : Number(value);
                 look();
             }));
+        choices.querySelectorAll("select")[focused]?.focus();
         picture.replaceChildren(scrolling("Attention", matrix(answer)));
     }
 

@@ -3,7 +3,7 @@
 /** Round values that cover [low, high], about `most` of them, and the range that they cover or touch. */
 export function ticksOf(low, high, most, log = false, time = false) {
     if (!(low <= high)) [low, high] = [0, 1];
-    if (log) return powers(low, high);
+    if (log) return powers(low, high, most);
     if (low >= 0 && low < 0.15 * high) low = 0;
     const span = high - low || Math.abs(high) || 1;
     const step = (time && minutes(span / most)) || round(span / most);
@@ -13,14 +13,16 @@ export function ticksOf(low, high, most, log = false, time = false) {
     return { ticks, from, to };
 }
 
-function powers(low, high) {
+function powers(low, high, most) {
     const [from, to] = high > low ? [low / 1.03, high * 1.03] : [low / 2, high * 2];
     const factors = to / from > 100 ? [1] : to / from > 6 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9];
     const ticks = [];
     for (let power = Math.floor(Math.log10(from)); power <= Math.ceil(Math.log10(to)); power++) {
         ticks.push(...factors.map((factor) => Number((factor * 10 ** power).toPrecision(3))));
     }
-    return { ticks: ticks.filter((value) => value >= from && value <= to), from, to };
+    const inside = (value) => value >= from && value <= to;
+    const found = [ticks, ticksOf(low, high, most).ticks].map((some) => some.filter(inside));
+    return { ticks: found[0].length > 1 ? found[0] : found[1], from, to };
 }
 
 /** The smallest of 1, 2, 5, 10, 20, ... times a power of ten that is at least `least`. */

@@ -14,7 +14,11 @@ export function stepsView() {
     const look = async () => {
         try {
             const pipelines = await (await fetch("api/steps")).json();
-            renew(place, pipelines.flatMap(table));
+            const fresh = make("div", {}, pipelines.flatMap(table));
+            const [old, now] = [place, fresh].map((one) => [...one.querySelectorAll(".time")]);
+            // While only time passes, a reader may be in a log.
+            if (old.length === now.length) now.forEach((cell, i) => old[i].replaceChildren(cell.textContent));
+            renew(place, ...fresh.childNodes);
             show(pipelines.length > 0);
         } catch {
             // the page says that the server does not answer
@@ -33,7 +37,7 @@ function table({ folder, now, steps }) {
         const passed = (seconds ?? 0) + (state === "running" && began ? Math.max(now - began, 0) : 0);
         const cells = [clock(passed), memory ? `${memory.toLocaleString("en")} MB` : "", needs?.join(", ")];
         const about = make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, make("span", { class: `state ${state}` }, state)),
-            cells.map((text) => make("td", {}, text)));
+            cells.map((text, i) => make("td", i ? {} : { class: "time" }, text)));
         return [about, log.length > 0 && make("tr", {}, make("td", { colspan: 5 }, make("pre", { tabindex: 0 }, log.join("\n"))))];
     };
     const head = ["step", "state", "time", "memory", "needs"].map((text) => make("th", { scope: "col" }, text));
