@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import io
+import signal
 import sys
 
 import pytest
+from tests.program import program
 
+from dragoman.base.errors import Interrupted
 from dragoman.cli import outcome
+from dragoman.cli.outcome import run
+from dragoman.cli.signals import Stopper
 
 
 class Console(io.TextIOWrapper):
@@ -58,3 +63,18 @@ def test_old_consoles_of_windows_get_no_colours(
     outcome._say("error", "no such file", "31")
 
     assert ("\033[" in console.shown()) == coloured
+
+
+def test_a_stop_after_the_last_update_is_not_forgotten() -> None:
+    with pytest.raises(Interrupted) as caught, Stopper(lambda _: None) as stopper:
+        stopper.signal = signal.SIGTERM
+    assert caught.value.exit_code == 143
+
+
+def test_the_help_of_a_group_may_meet_a_closed_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed(io.StringIO):
+        def write(self, _: str) -> int:
+            raise BrokenPipeError
+
+    monkeypatch.setattr("sys.stdout", Closed())
+    assert run(program(), ["data"]) == 0

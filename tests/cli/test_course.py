@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import signal
 import threading
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli import run
+from dragoman.cli.signals import Signalled
 from dragoman.course import page
 
 
@@ -53,3 +55,11 @@ def test_it_serves_the_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     assert run(["course", "--port", "0"]) == 0
     assert served == [(200, b"<p>en"), (404, b""), (200, b"<p>en"), (200, b"")]
     assert "http://127.0.0.1:" in capsys.readouterr().err
+
+
+def test_sigterm_is_its_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    def serve(_: ThreadingHTTPServer) -> None:
+        raise Signalled(signal.SIGTERM)
+
+    monkeypatch.setattr(ThreadingHTTPServer, "serve_forever", serve)
+    assert run(["course", "--port", "0", "--quiet"]) == 143

@@ -131,3 +131,11 @@ def test_a_test_text_in_the_other_direction_is_refused(dragoman_, tmp_path: Path
 
     assert ended.code == 3
     assert "hint: swap the two sides" in ended.err
+
+
+def test_the_unfinished_part_of_an_output_is_no_input(dragoman_, tmp_path: Path) -> None:
+    (tmp_path / "out.unfinished").write_text("A dog.\n")
+    ended = dragoman_("translate", MODEL, tmp_path / "out.unfinished", "-o", tmp_path / "out")
+    assert (ended.code, "out.unfinished: input and output are the same file" in ended.err) == (2, True)
+    assert (tmp_path / "out.unfinished").read_text() == "A dog.\n"
+    assert "an output named -" in dragoman_("translate", MODEL, tmp_path / "out.unfinished", "-o", "-").err

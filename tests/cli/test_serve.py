@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -196,6 +198,14 @@ def test_a_misspelt_variable_is_warned_of(dragoman_, monkeypatch: pytest.MonkeyP
     err = dragoman_("serve", "model", "--check").err
     assert "DRAGOMAN_SERVE_TIMEUOT sets no option; did you mean DRAGOMAN_SERVE_TIMEOUT?" in err
     assert "SERVICE_HOST" not in err
+
+
+def test_the_variables_of_a_kubernetes_service_of_this_name_are_left_alone() -> None:
+    variables = {**os.environ, "DRAGOMAN_SERVE_PORT": "tcp://10.0.0.1:80"}
+    words = [sys.executable, "-m", "dragoman", "serve", "no-model", "--check"]
+    ended = subprocess.run(words, env=variables, capture_output=True, text=True)
+    assert "no-model" in ended.stderr
+    assert "PORT" not in ended.stderr
 
 
 def test_a_wrong_variable_is_named(dragoman_, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.train.train import TrainingRun
+from dragoman.cli.train.train import TrainingRun, spread_files
 
 CODE = """
 import sys
@@ -74,6 +74,12 @@ def test_a_mistake_loads_no_torch(
 
     assert message in err
     assert (ended, loaded) == (code, False)
+
+
+def test_standard_input_holds_both_sides_of_validation_text() -> None:
+    words = ["--valid", "-", "train.en", "train.de"]
+    assert spread_files(words) == words
+    assert spread_files(["--valid", "v.mqxliff", "memory.tmx"]) == ["--valid", "v.mqxliff", "memory.tmx"]
 
 
 def test_text_that_options_name_needs_a_preset_or_a_model_to_tune() -> None:

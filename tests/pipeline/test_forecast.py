@@ -49,6 +49,17 @@ def test_a_training_takes_its_limit(tmp_path: Path) -> None:
     assert found["translation"]["seconds"] is None
 
 
+def test_options_may_hold_their_values_and_paths_an_equals_sign(tmp_path: Path) -> None:
+    folder = tmp_path / "lang=en"
+    folder.mkdir()
+    (folder / "x").write_text("a\n")
+    train = 'run = "train {data}/x --preset=tiny training.max_minutes=3 -o {out} --seeds'
+    text = f'[[steps]]\nname = "a"\n{train}=3"\n[[steps]]\nname = "b"\n{train} three"\n'
+    (tmp_path / "p.toml").write_text(text)
+    found = forecast(Pipeline.read(tmp_path / "p.toml", tmp_path / "out", folder))
+    assert [one["seconds"] for one in found] == [540, None]
+
+
 def test_a_recipe_that_a_step_writes_has_no_limit_yet(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("a\n")
     text = '[[steps]]\nname = "r"\nshell = "cp {data}/x {out}"\n[[steps]]\nname = "m"\n'

@@ -75,8 +75,9 @@ def check_same(path: Path, begun: Mapping[str, object], now: Mapping[str, object
     """Raise ConfigError if the job in `path` was begun with other inputs than it would resume with."""
     changed = [name for name in begun.keys() | now.keys() if begun.get(name) != now.get(name)]
     if changed:
+        names = sorted(name.rstrip("_").replace("_", "-") for name in changed)  # as options are written
         raise ConfigError(
-            f"{path}: was begun with another {', '.join(sorted(changed))}",
+            f"{path}: was begun with another {', '.join(names)}",
             hint="repeat the command that began it, which resumes there, or delete the file",
         )
 

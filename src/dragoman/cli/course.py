@@ -5,11 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from signal import SIGINT
 from typing import Annotated
 
 from dragoman.base.errors import ConfigError
 from dragoman.cli.options import Flag, Quiet
 from dragoman.cli.outcome import tell
+from dragoman.cli.signals import number_of
 
 
 def course(
@@ -64,6 +66,10 @@ def _serve(page: bytes, port: int, quiet: bool) -> None:
         server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     except (OSError, OverflowError) as error:
         raise ConfigError(f"--port {port}: cannot listen ({error})", hint="choose another --port") from error
-    with server, suppress(KeyboardInterrupt):
+    with server:
         tell(f"http://127.0.0.1:{server.server_port}/  (Ctrl-C ends it)", quiet=quiet)
-        server.serve_forever()
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt as interrupt:
+            if number_of(interrupt) != SIGINT:
+                raise

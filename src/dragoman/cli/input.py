@@ -79,11 +79,15 @@ def keep_apart(output: Path | None, names: Iterable[str | Path | None]) -> None:
     """Raise ConfigError if the output is also an input, by the same name, another name or a pattern."""
     from dragoman.text.corpora.shards import files_of
 
-    if output is None or not output.is_file():
+    if output is None:
         return
+    if str(output) == STDIN:
+        raise ConfigError(f"an output named {STDIN}", hint="leave it out for standard output")
+    written = [one for end in ("", ".unfinished") if (one := Path(f"{output}{end}")).is_file()]
     for file in (file for name in names if name is not None for file in files_of(str(name))):
-        if file != STDIN and Path(file).exists() and output.samefile(file):
-            raise ConfigError(f"{output}: input and output are the same file", hint="choose another file")
+        for one in written if file != STDIN and Path(file).exists() else ():
+            if one.samefile(file):
+                raise ConfigError(f"{one}: input and output are the same file", hint="choose another file")
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path | None]) -> None:

@@ -147,6 +147,8 @@ class Configured(Command):
         for param in self.params:
             param.show_envvar = True  # in errors
             param.envvar = f"DRAGOMAN_{self.name}_{_public(param)}".upper().replace("-", "_")
+            if os.environ.get(param.envvar, "").startswith(("tcp://", "udp://")):
+                param.envvar = None  # of Kubernetes, for a service of this name
 
     def invoke(self, ctx: Any) -> Any:
         """Warn of variables that seem to be misspelt. Others of this prefix may be of Kubernetes."""

@@ -63,7 +63,10 @@ def run(command: TyperGroup | Any, words: Sequence[str], *, program: str = "drag
             complain("interrupted")
             return 128 + number_of(error.__cause__)
         if type(error).__name__ == "NoArgsIsHelpError":  # click's; a group without a command shows its help
-            print(str(error))
+            try:
+                print(str(error), flush=True)
+            except BrokenPipeError:
+                _silence(sys.stdout)
             return 0
         return _explain(error, " ".join([program, *words[:1]]))
     return 0
@@ -139,7 +142,7 @@ def _usage(error: Any) -> tuple[str, str]:
     what, _, other = what.partition(" Did you mean ")  # click's suggestion of a command is in the message
     likely = near[0] if near else other.strip(" '?").split("'")[0]
     hint = f"did you mean {likely}? See {path} --help" if likely else f"see {path} --help"
-    if "." in what and "=" not in what and path.endswith(("train", "ladder")):
+    if re.match(r"No such option: -*\w*\.\w", what) and path.endswith(("train", "ladder")):
         hint = f"an option of the recipe has no dashes, as in model.heads=8. See {path} --help"
     return what[:1].lower() + what[1:].rstrip("."), hint
 
@@ -155,15 +158,13 @@ def _say(word: str, text: str, colour: str) -> None:
             word = f"\033[{colour}m{word}:\033[0m"
         else:
             word = f"{word}:"
-        first, *others = (_clipped(clean(line)) for line in text.split("\n"))
+        cleaned = map(clean, text.split("\n"))  # without the middle of very long lines
+        first, *others = (
+            one if len(one) <= _LONGEST else f"{one[: _LONGEST - 100]} ... {one[-95:]}" for one in cleaned
+        )
         lines = "\n".join([f"{word} {first}", *others])
         encoding = stream.encoding or "utf-8"
         print(lines.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
-
-
-def _clipped(line: str) -> str:
-    """Cut the middle out of a very long line, as with a name of thousands of letters."""
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 100]} ... {line[-95:]}"
 
 
 def _open_closed() -> None:

@@ -232,7 +232,10 @@ def opened_output(output: Path | None) -> Iterator[TextIO]:
     if output is None:
         yield sys.stdout
         return
-    with replacing(output) as part, part.open("w", encoding="utf-8", newline="") as file:
+    with (
+        replacing(output) as part,  # names of files, which reports have, may be any bytes
+        part.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file,
+    ):
         yield file
 
 

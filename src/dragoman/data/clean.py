@@ -104,7 +104,7 @@ def cleaned(chunk: RuledLines, kind: str) -> Cleaned:
         entry |= {"repairs": repairs, "after": [source, target]} if repairs else {}
         report.append(json.dumps(entry, ensure_ascii=False) + "\n")
     rows += ["\n"] if ended else []  # the next chunk does not know of it
-    return Cleaned("".join(rows), "".join(report).encode(), dict(counts))
+    return Cleaned("".join(rows), "".join(report).encode(errors="backslashreplace"), dict(counts))
 
 
 def report_bytes(path: Path, report: bytes) -> bytes:

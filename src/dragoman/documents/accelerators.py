@@ -20,8 +20,7 @@ _SIGN = re.compile(r"(?<![_&~])(?:&&|[_&~])(?=[^\W\d_])")
 _APART = re.compile(r" ?\((?:&&|[_&~])[A-Za-z]\)")  # as in Chinese: 文件(&F)
 _BEFORE = re.compile(r"[^\W_]*\Z")
 _WORD = re.compile(r"([^\W_]+)([_;(=/\\]|[.:@](?=\w))?")  # and what follows a name of a program
-# Ordinary words with "&", such as "drag&drop", are known by their ends.
-_COMPOUNDS = frozenset("breakfast conditions drop paste play replace roll white".split())
+_COMPOUNDS = frozenset("breakfast conditions drop paste play replace roll white".split())  # "drag&drop"
 _OPENING = "([{\"'“„«‘¿¡\0"
 _MARKS = " .…:：。"  # stay behind an accelerator in brackets
 _BRACKETS = frozenset(("zh", "yue", "ja", "ko"))  # languages that write it so

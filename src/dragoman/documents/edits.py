@@ -20,9 +20,7 @@ _MARKS = (
 
 
 _EXACT = frozenset(("utf-8", "utf8", "ascii", "latin-1", "iso-8859-1", "utf-16-le", "utf-16-be"))
-_UNUSABLE = frozenset(
-    ("punycode", "idna", "undefined", "unicode-escape", "raw-unicode-escape")
-)  # slow, or none
+_UNUSABLE = {"punycode", "idna", "undefined", "unicode-escape", "raw-unicode-escape"}  # slow, or no charset
 _TO_UTF8 = "convert the file to UTF-8"
 
 

@@ -6,6 +6,7 @@ a limit by default.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +38,17 @@ def _limit(pipeline: Pipeline, step: PipelineStep) -> float | None:
     """The seconds that a training takes at most, if it says so."""
     if not step.trains:
         return None
-    words = pipeline.words(step)
+    parts = [word.split("=", 1) if word.startswith("--") else [word] for word in pipeline.words(step)]
+    words = [one for part in parts for one in part]
     value = {name: words[i + 1] for i, name in enumerate(words[:-1]) if name in ("--recipe", "--preset")}
     path = Path(value["--recipe"]) if "--recipe" in value else None
     if path is not None and not path.exists():  # an earlier step makes it
         return None
-    overrides = [word for word in words if "=" in word and not word.startswith("-")]
+    overrides = [word for word in words if re.match(r"[a-z_.]+=", word)]
     if step.words[0] == "distil":
         overrides.append('teacher.models=["of the pipeline"]')
     minutes = resolve(preset=value.get("--preset"), recipe=path, overrides=overrides).training.max_minutes
     if minutes is None and "--from" in words:
         minutes = float(MINUTES)
-    runs = int(words[words.index("--seeds") + 1]) if "--seeds" in words[:-1] else 1
-    return None if minutes is None else 60 * minutes * runs
+    runs = words[words.index("--seeds") + 1] if "--seeds" in words[:-1] else "1"
+    return None if minutes is None or not runs.isdecimal() else 60 * minutes * int(runs)

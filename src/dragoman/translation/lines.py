@@ -145,10 +145,6 @@ class Directions:
     def _marked(self) -> bool:
         return bool(self.tokenizer.languages)
 
-    @cached_property
-    def _warned(self) -> set[tuple[str, str]]:
-        return set()
-
     @property
     def several(self) -> bool:
         """Whether the model has several pairs of languages, or one of a vocabulary that marks others."""
@@ -210,10 +206,7 @@ class Directions:
 
     def warn_if_unseen(self, source: str | None, to: str | None) -> None:
         """Log a warning for a pair that the model was not trained on."""
-        if source is None or to is None or not self.trained or (source, to) in self.trained:
-            return
-        if (source, to) not in self._warned:
-            self._warned.add((source, to))
+        if source is not None and to is not None and self.trained and (source, to) not in self.trained:
             log.warning(
                 "the model was not trained to translate from %s to %s (zero-shot): expect worse translations",
                 source,

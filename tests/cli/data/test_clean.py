@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -285,3 +286,14 @@ def test_a_head_without_pairs_is_refused(dragoman_, tmp_path, monkeypatch, comma
     ended = dragoman_("data", command, "in.en-de.tsv", *more)
     assert ended.code != 0
     assert "error: in.en-de.tsv: no pairs under its head" in ended.err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of files are Unicode")
+@pytest.mark.parametrize("command", ["clean", "dedupe"])
+def test_a_name_that_is_not_utf8_is_escaped_in_reports(dragoman_, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    name = os.fsdecode(b"caf\xe9.en-de.tsv")
+    Path(name).write_text("A dog.\tEin Hund.\nA dog.\tEin Hund.\nA cat.\t\n")
+    ended = dragoman_("data", command, name, "-o", "out.en-de.tsv", "--report", "out.jsonl")
+    assert ended.code == 0
+    assert {json.loads(line)["file"] for line in Path("out.jsonl").read_text().splitlines()} == {name}

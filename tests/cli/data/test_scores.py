@@ -148,7 +148,7 @@ def test_scores_of_other_work_are_refused(dragoman_, folder, words) -> None:
     dragoman_(*words, *tail, "-q")
     before = Path("scores").read_bytes()
     ended = dragoman_(*words, *tail, "--max-length", "9")
-    assert (ended.code, "scores: was begun with another --max_length" in ended.err) == (2, True)
+    assert (ended.code, "scores: was begun with another --max-length" in ended.err) == (2, True)
     write(folder / "all.en-de.tsv", TEXT[:5])
     assert "was begun with another text" in dragoman_(*words, *tail).err
     assert Path("scores").read_bytes() == before

@@ -210,6 +210,11 @@ def test_layer_normalisation(shape: tuple[int, ...], dtype: torch.dtype) -> None
         close(gradient, right, dtype)
 
 
+def test_numbers_whose_squares_overflow_are_no_zeros() -> None:
+    """A run that diverges has to be noticed."""
+    assert native.layer_norm(1e25 * randn(3, 7, seed=1), torch.ones(7), torch.zeros(7), 1e-5).isnan().all()
+
+
 @pytest.mark.parametrize("rows", [2, 7, 50])
 def test_threads_divide_the_rows(rows: int) -> None:
     """Sums of several threads, of which some may have no rows, are those of one."""

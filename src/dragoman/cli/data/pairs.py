@@ -178,7 +178,7 @@ def _write(
     kind = ".tsv" if output is None else output.suffix
     if output is not None and kind == ".tm":
         with TranslationMemory.create(output, source_language=source, target_language=target) as memory:
-            memory.extend(Remembered(a, b, origin=name) for name, a, b in found)
+            memory.extend(Remembered(a, b, origin=tmx.holdable(name)) for name, a, b in found)
         return
     with opened_output(output) as file:
         if kind == ".tmx":

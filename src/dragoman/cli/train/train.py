@@ -57,7 +57,7 @@ def spread_files(words: Sequence[str]) -> list[str]:
         if word in files and rest:
             spread.append(first := rest.pop(0))
             files[word] += 1
-            whole = without_suffix(first).endswith(_PAIRS_IN_ONE_FILE)
+            whole = first == "-" or without_suffix(first).endswith(_PAIRS_IN_ONE_FILE)
             second = not whole and sort_words(rest[:1])[0]
             if files[word] == 1 and second and not rest[0].startswith("-"):
                 spread += [word, rest.pop(0)]

@@ -30,7 +30,7 @@ void F(layer_norm_forward)(const REAL *x, const REAL *gain, const REAL *shift, R
                 squares += d * d;
             }
             for (i64 i = whole; i < width; i++) squares[0] += (y[i] - mean) * (y[i] - mean);
-            float inverse = 1 / sqrtf(sum_of(squares) / width + epsilon);
+            float apart = sum_of(squares), inverse = 1 / sqrtf(apart / width + epsilon) + 0 * apart; // NaN for infinity
             for (i64 i = 0; i < wide; i += LANES)
                 *(vec *)(y + i) = (*(vec *)(y + i) - mean) * inverse * *(vec *)(g + i) + *(vec *)(b + i);
             F(write)(y, out + r * width, 0, 1, width, 1);

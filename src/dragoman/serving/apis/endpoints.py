@@ -58,7 +58,7 @@ class ServerState:
     _retiring: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        limits = self.service.limits
+        limits = self.service.limits  # one of the largest has to fit
         self.budget.most = max(self.budget.most, limits.body_bytes + limits.file_bytes)
         self.jobs = Jobs(self.files, self.metrics)
         self.how = Inspector(self.service.models)

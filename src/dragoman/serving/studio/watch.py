@@ -156,7 +156,11 @@ class Watch:
             if not path.exists():
                 raise DataError(f"{path}: not found", hint=f"name a training folder or its {METRICS}")
         self.pipelines = [path for path in paths if (path / RECORD).exists()]
-        paths = [run for path in paths for run in (_runs_of(path) if path in self.pipelines else [path])]
+        trained = {
+            folder: [folder / name / METRICS for name, row in read_rows(folder).items() if row.get("trains")]
+            for folder in self.pipelines
+        }
+        paths = [run for path in paths for run in trained.get(path, [path])]
         labels = labels_of(paths)
         self.runs = [Watched(path, label) for path, label in zip(paths, labels, strict=True)]
         self.every = every
@@ -183,11 +187,6 @@ class Watch:
     def _wake(self) -> None:
         self.bell.set()
         self.bell = asyncio.Event()
-
-
-def _runs_of(folder: Path) -> list[Path]:
-    """The metrics of the training steps of a pipeline, which may not exist yet."""
-    return [folder / name / METRICS for name, row in read_rows(folder).items() if row.get("trains")]
 
 
 def steps_of(folder: Path) -> dict[str, Any]:

@@ -198,11 +198,8 @@ class _Side:
         loose = _Looseness.of(f"{self.text}\n{other.text}")
         times, there = (Counter(one.text for one in side.numbers) for side in (self, other))
         first = {one.text: one for one in self.numbers}
-        return [
-            text
-            for text, one in first.items()
-            if there[text] < times[text] and not other.has(one, loose, times[text])
-        ]
+        missing = (text for text in first if there[text] < times[text])
+        return [text for text in missing if not other.has(first[text], loose, times[text])]
 
     def has(self, number: _Number, loose: _Looseness, times: int) -> bool:
         """Whether something here can be read as the number, or as each part of it, as often as `times`."""

@@ -343,7 +343,8 @@ def _with_signs(text: str) -> list[Placeholder]:
             if kind in ("printf", "percent") and _is_language(text, place, start, end, kind, numbered):
                 place = start + 1
                 continue
-            if kind == "printf" and text[start:end] == "%s" and (name := _lone(text, start)):
+            lone = kind == "printf" and text[start:end] == "%s" and text.find("%s") == text.rfind("%s")
+            if lone and (name := _SNAKE.match(text, start)):  # "%sort", but not in "%slink%s"
                 kind, end = "percent", name.end()
         found.append(Placeholder(start, end, kind, text[start:end]))
         place = end
@@ -365,11 +366,6 @@ def _is_language(text: str, place: int, start: int, end: int, kind: Kind, number
     if before[:1].isdigit() and before[1:].isspace():
         return word[0] == "-" or long or (word.isalpha() and kind == "percent")
     return len(word) == 2 and word.isdigit() and not numbered
-
-
-def _lone(text: str, start: int) -> re.Match[str] | None:
-    """The name that begins with the only "%s" of the text: "%sort", but not in "%slink%s"."""
-    return None if text.find("%s") != text.rfind("%s") else _SNAKE.match(text, start)
 
 
 def _is_price(text: str, start: int, end: int) -> bool:

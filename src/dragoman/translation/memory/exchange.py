@@ -104,7 +104,7 @@ def _few(pairs: Iterator[Remembered], path: str | Path) -> Iterator[Remembered]:
 
 
 def _pairs(paths: Sequence[str | Path], languages: Languages, author: str) -> Iterator[Remembered]:
-    origin = " ".join(Path(path).name for path in paths)
+    origin = " ".join(Path(path).name for path in paths).encode("utf-8", "replace").decode()
     if [kind_of(str(path)) for path in paths] == [".tmx"]:
         for unit, source, target in tmx.read_units(kept_file(paths[0]), languages):
             yield _from_unit(unit, source, target, author, origin)

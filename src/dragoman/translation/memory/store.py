@@ -256,8 +256,7 @@ class TranslationMemory:
     def stamp(self) -> tuple[int, ...]:
         """Sizes and times of the files, which differ after any program has changed them."""
         files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
-        found = [one.stat() for one in files if one.exists()]
-        return tuple(part for one in found for part in (one.st_size, one.st_mtime_ns))
+        return tuple(one.stat().st_mtime_ns + one.stat().st_size for one in files if one.exists())
 
     def about(self) -> MemorySummary:
         """Count what is in it, and check that the file is whole. Raise DataError if it is damaged."""

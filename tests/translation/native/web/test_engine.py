@@ -256,6 +256,27 @@ def test_refuses_with_a_reason(wasm: Path, folder: Path, call: list[Any], messag
     assert after[0][0]["text"] == PAIRS[0][1]
 
 
+def test_lists_of_another_length_are_refused_by_several_workers_too(wasm: Path, folder: Path) -> None:
+    calls = [
+        ["translate", LINES[:4], {"prefix": ["A", "B"]}],
+        ["search", [[5], [6]], {"prefixIds": [[5]]}],
+        ["record", [5], {"foo": 1}],
+        ["translate", LINES[:2], {"prefix": ["Ein"]}],
+    ]
+    _, texts, ids, name, one = drive(wasm, folder, calls, threads=2)
+    assert texts["error"] == ["EngineError", "2 prefixes for 4 texts"]
+    assert ids["error"] == ["EngineError", "1 prefixIds for 2 texts"]
+    assert "foo is not an option" in name["error"][1]
+    assert all(found[0]["text"].startswith("Ein") for found in one)
+
+
+def test_places_count_a_byte_order_mark_and_each_character(wasm: Path, folder: Path) -> None:
+    lines = ["\ufeffThe baker sells.", "Two 猫 and 🙂 wait.", ""]
+    _, *found = drive(wasm, folder, [["cut", line] for line in lines])
+    spans = [Tokenizer.load(folder).source_spans(line) for line in lines]
+    assert [one["ends"] for one in found] == [[end for _, end in each] for each in spans]
+
+
 def _cut(folder: Path) -> None:
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])

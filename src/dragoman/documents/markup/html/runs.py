@@ -147,10 +147,8 @@ class _Reader:
             case "comment":
                 self._items.append(Item(token.start, token.end, Code(raw, "empty")))
             case "start" | "end" if not _is_block(token):
-                visible = token.name in _VISIBLE
-                self._items.append(
-                    Item(token.start, token.end, _code(token, raw, self._xml), token.name, visible)
-                )
+                code = _code(token, raw, self._xml)
+                self._items.append(Item(token.start, token.end, code, token.name, token.name in _VISIBLE))
             case _:
                 self._flush()
                 self._heading = token.kind == "start" and token.name in _HEADINGS

@@ -187,7 +187,8 @@ void normalise_size(const float* x, const float* gain, float epsilon, int64_t ro
             Float part = load_up_to(x + i, n, 0.0f);
             return part * part;
         });
-        Float scale = splat(1.0f / __builtin_sqrtf(squares / width + epsilon));
+        // An infinite sum gives NaN, not zeros that hide it.
+        Float scale = splat(1.0f / __builtin_sqrtf(squares / width + epsilon) + 0.0f * squares);
         each(width, [&](int64_t i, int64_t n) {
             store_up_to(out + i, load_up_to(x + i, n, 0.0f) * scale * load_up_to(gain + i, n, 0.0f), n);
         });
@@ -203,7 +204,8 @@ void normalise(const float* x, const float* gain, const float* shift, float epsi
             Float apart = n == WIDTH ? load(x + i) - mean : load_part(x + i, n, mean[0]) - mean;
             return apart * apart;
         });
-        Float scale = splat(1.0f / __builtin_sqrtf(squares / width + epsilon));
+        // An infinite sum gives NaN, not zeros that hide it.
+        Float scale = splat(1.0f / __builtin_sqrtf(squares / width + epsilon) + 0.0f * squares);
         each(width, [&](int64_t i, int64_t n) {
             Float apart = (load_up_to(x + i, n, 0.0f) - mean) * scale;
             store_up_to(out + i, fma(apart, load_up_to(gain + i, n, 0.0f), load_up_to(shift + i, n, 0.0f)), n);

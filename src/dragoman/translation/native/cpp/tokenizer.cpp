@@ -173,10 +173,16 @@ void Tokenizer::encode(std::string_view line, std::vector<Token>& out) const {
     }
 }
 
+// Whether an id of several models' vocabulary stands for no text, as in text/tokenizers/mapped.py.
+bool Tokenizer::silent(int32_t id) const {
+    const std::string_view text = piece(id), none = "<no piece ";
+    return std::find(specials_, specials_ + 4, id) != specials_ + 4 || text == "<mask>" || text.substr(0, none.size()) == none;
+}
+
 std::string Tokenizer::decode(const int32_t* ids, size_t count) const {
     std::vector<std::string_view> pieces;
     for (size_t i = 0; i < count; i++)
-        if (!mapped_ || std::find(specials_, specials_ + 4, ids[i]) == specials_ + 4) pieces.push_back(piece(ids[i]));
+        if (!mapped_ || !silent(ids[i])) pieces.push_back(piece(ids[i]));
     const std::string text = model_.join(pieces);
     if (!mapped_) return text;
     std::string spaced;  // a vocabulary of both sides has pieces that this side's model lacks: their spaces are left

@@ -21,6 +21,7 @@ class Tokenizer {
     std::string read(std::string_view kind, std::string_view model, std::string_view list, const int32_t specials[4]);
 
     int32_t size() const { return mapped_ ? int32_t(list_.size()) : model_.size(); }
+    bool silent(int32_t id) const;
     std::string_view piece(int32_t id) const { return mapped_ ? std::string_view(list_[size_t(id)]) : model_.piece(id); }
 
     // Append the tokens of a line, without start and end.

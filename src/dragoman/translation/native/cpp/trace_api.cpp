@@ -1,4 +1,5 @@
 // Traces as C functions, for a page in a browser.
+#include <algorithm>
 #include <memory>
 
 #include "batch.h"
@@ -125,6 +126,8 @@ EXPORT KeptTrace* dragoman_trace_search(const std::shared_ptr<Engine>* engine, c
                 request.prefix[size(position)] = token;
                 request.minimum = int32_t(request.prefix.size()) - 1;
                 request.limit = std::max(request.limit, request.minimum + (request.prefix.back() != model.shape.end));
+                const auto place = std::lower_bound(request.shortlist.begin(), request.shortlist.end(), token);
+                if (request.listed && (place == request.shortlist.end() || *place != token)) request.shortlist.insert(place, token);
             }
         }
         request.ruled |= forced + banned > 0;

@@ -108,7 +108,7 @@ class Vocabulary {
             instance.calls.dragoman_tokenizer_open(kind, data, model.length, listed, list.length, ids, message, size));
     }
 
-    encode(line) { return this.cut(line).ids; }
+    encode(line) { return this.tokens(line).ids; }
 
     /** The line in lower case, except marks of languages that begin it. */
     lowered(line) {
@@ -120,16 +120,20 @@ class Vocabulary {
 
     /** The text that is cut, the ids of its tokens, and where each of them ends, in characters. */
     cut(line) {
+        const {text, bytes, ids, ends} = this.tokens(line), characters = new Uint32Array(bytes.length + 1);
+        for (const [i, byte] of bytes.entries()) characters[i + 1] = characters[i] + Number((byte & 0xc0) !== 0x80);
+        return {text, ids, ends: ends.map((end) => characters[end])};
+    }
+
+    /** The same, with the ends in `bytes`, those of the text. */
+    tokens(line) {
         const {calls} = this.instance, text = this.lowercase ? this.lowered(line) : line, bytes = new TextEncoder().encode(text);
         for (let room = bytes.length + 1; ; ) {
             const tokens = this.instance.with([bytes, new Int32Array(room), new Int32Array(room)], (text, ids, ends) => {
                 const count = calls.dragoman_tokenizer_encode(this.handle, text, bytes.length, ids, ends, room);
                 return count > room ? count : [ids, ends].map((at) => Array.from(new Int32Array(calls.memory.buffer, at, count)));
             });
-            if (Array.isArray(tokens)) {
-                const characters = (end) => [...new TextDecoder().decode(bytes.subarray(0, end))].length;
-                return {text, ids: tokens[0], ends: tokens[1].map(characters)};
-            }
+            if (Array.isArray(tokens)) return {text, bytes, ids: tokens[0], ends: tokens[1]};
             room = tokens;
         }
     }
@@ -171,6 +175,7 @@ class Model {
     static TYPES = ["float32", "bfloat16", "int8"];
     static STOPS = ["full", "patient", "shrinking", "exact"];
     static NORMALIZATIONS = ["gnmt", "power"];
+    static BROKEN = "the engine has failed before: load the model again";
     static OPTIONS = ["beam", "nBest", "lengthPenalty", "normalization", "stop", "prefix", "prefixIds", "attention", "minimumLength",
         "noRepeatNgram", "maxExtraTokens", "maxTokens", "maxSourceTokens", "banned", "renormalize", "source", "to", "unscored", "batchTokens", "shortlist"];
     static SPACE = /[^\S\ufeff]|[\x1c-\x1f\x85]/;
@@ -388,8 +393,7 @@ class Model {
     *search(sources, options) {
         const {calls} = this.instance, requests = [], MOST = 1024n, MILLISECONDS = 20, {batchTokens = 4096} = options;
         whole("batchTokens", batchTokens, 1, 2 ** 31);
-        for (const name of Object.keys(options))
-            if (!Model.OPTIONS.includes(name)) throw new EngineError(`${name} is not an option: use ${Model.OPTIONS.join(", ")}`);
+        Model.check(options);
         for (const [number, source] of sources.entries()) {
             const request = this.request(number, source, {...options, prefixIds: options.prefixIds?.[number]});
             if (source.length) requests.push(request);
@@ -414,6 +418,7 @@ class Model {
                 left -= answers.length;
                 yield* answers;
                 yield null;
+                if (this.instance.broken) throw new EngineError(Model.BROKEN); // by another call
             }
         } finally {
             if (!this.instance.broken) calls.dragoman_end(session);
@@ -461,10 +466,17 @@ class Model {
 
     /** The search for one source, with changes: `dragoman_trace_search` of cpp/trace_api.cpp. */
     record(source, {forced = [], bannedAt = [], ...options}, changes) {
+        Model.check(options);
         const {calls} = this.instance, {numbers, fractions} = this.request(0, source, options), rules = [...forced, ...bannedAt].flat();
         return this.kept([Int32Array.from(numbers), Float64Array.from(fractions), Int32Array.from(rules), Model.changes(changes).table],
             (first, second, pairs, list, message, size) => calls.dragoman_trace_search(this.engine, first, second, pairs,
                 forced.length, bannedAt.length, list, changes.length, message, size));
+    }
+
+    /** Refuse names that are no options. */
+    static check(options) {
+        for (const name of Object.keys(options))
+            if (!Model.OPTIONS.includes(name)) throw new EngineError(`${name} is not an option: use ${Model.OPTIONS.join(", ")}`);
     }
 
     /** Changes as `Change` of cpp/trace.h. */
@@ -532,10 +544,9 @@ class Model {
         const encode = (line) => (Model.BLANK.test(line) ? [] : this.source.encode(before + line));
         const sources = lines.map((line) => encode(line).slice(0, maxSourceTokens));
         const prefixes = [options.prefix ?? ""].flat();
-        if (prefixes.length > 1 && prefixes.length !== texts.length)
-            throw new EngineError(`${prefixes.length} prefixes for ${texts.length} texts`);
         const prefixIds = texts.map((_, i) => [...start, ...this.target.encode(Model.strip(prefixes[i] ?? prefixes[0]))]);
-        for (const answer of this.search(sources, {...options, prefixIds, unscored})) {
+        const minimumLength = options.minimumLength && options.minimumLength + unscored; // the mark is no word
+        for (const answer of this.search(sources, {...options, minimumLength, prefixIds, unscored})) {
             if (!answer) { yield null; continue; }
             const [number, hypotheses] = answer;
             yield [number, hypotheses.map(({ids, tokenLogp, attention, ...one}) => ({
@@ -564,7 +575,7 @@ function serve(port) {
             const {shape, generation, languages, dtype, parameters} = model;
             return {shape, generation, languages, dtype, parameters};
         }
-        if (!model || model.instance.broken) throw new EngineError("the engine has failed before: load the model again");
+        if (!model || model.instance.broken) throw new EngineError(Model.BROKEN);
         if (["encode", "cut", "decode", "pieces"].includes(call)) return model[args[0]][call](args[1]);
         if (["trace", "record", "addressed"].includes(call)) return model[call](...args);
         for (const answer of model[call](...args)) {
@@ -769,6 +780,11 @@ export class Translator {
     /** Each worker takes every n-th text. `perText` names options with a value for each text. */
     async #spread(call, texts, {signal, each, ...options}, perText) {
         if (!Array.isArray(texts)) throw new EngineError(`${call} takes a list`);
+        for (const name of perText) {
+            const list = options[name], one = name === "prefix" ? 1 : NaN; // a prefix may be that of all texts
+            if (Array.isArray(list) && list.length !== texts.length && list.length !== one)
+                throw new EngineError(`${list.length} ${name === "prefix" ? "prefixes" : name} for ${texts.length} texts`);
+        }
         const found = new Array(texts.length), n = Math.min(this.remotes.length, texts.length);
         await Promise.all(this.remotes.slice(0, n).map((remote, first) => {
             const own = (list) => list.filter((_, place) => place % n === first), part = {...options};
