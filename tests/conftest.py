@@ -10,12 +10,15 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from tests.program import Ended, run_dragoman
 
 # The same examples each time, and no clock: a shared machine may be slow, and a test says the same twice.
 settings.register_profile("house", derandomize=True, deadline=None, database=None)
 settings.load_profile("house")
+# Nor may the examples depend on which modules are loaded: Hypothesis also draws what stands in their source.
+providers._get_local_constants = lambda: providers._local_constants
 
 # A shell starts programs in the background with Ctrl-C ignored, and they would pass that on to the commands
 # that tests interrupt.

@@ -30,12 +30,11 @@ def rows_of(data: bytes, delimiter: str = ",") -> list[list[str]]:
 
 def cells(data: bytes) -> object:
     """What another program sees, but for the case of letters."""
-    rows = rows_of(data)
-    sign = (
-        max(",;\t", key=lambda one: len(next(csv.reader([",".join(rows[0])], delimiter=one))))
-        if rows
-        else ","
-    )
+    head = ",".join((rows_of(data) or [[""]])[0])
+    many = {one: len(next(csv.reader([head], delimiter=one), [])) for one in ",;\t"}
+    sign = max(many, key=many.__getitem__)
+    if many[sign] < 2:  # a comma in the only column delimits nothing
+        sign = "\x1f"
     return [[cell.upper() for cell in row] for row in rows_of(data, sign)]
 
 
