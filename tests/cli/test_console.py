@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 from tests.program import program
@@ -12,7 +13,7 @@ from tests.program import program
 from dragoman.base.errors import Interrupted
 from dragoman.cli import outcome
 from dragoman.cli.outcome import run
-from dragoman.cli.signals import Stopper
+from dragoman.cli.train.train import training
 
 
 class Console(io.TextIOWrapper):
@@ -65,8 +66,8 @@ def test_old_consoles_of_windows_get_no_colours(
     assert ("\033[" in console.shown()) == coloured
 
 
-def test_a_stop_after_the_last_update_is_not_forgotten() -> None:
-    with pytest.raises(Interrupted) as caught, Stopper(lambda _: None) as stopper:
+def test_a_stop_after_the_last_update_is_not_forgotten(tmp_path: Path) -> None:
+    with pytest.raises(Interrupted) as caught, training(tmp_path, verbosity=0) as (_, stopper):
         stopper.signal = signal.SIGTERM
     assert caught.value.exit_code == 143
 

@@ -82,7 +82,7 @@ def keep_apart(output: Path | None, names: Iterable[str | Path | None]) -> None:
     if output is None:
         return
     if str(output) == STDIN:
-        raise ConfigError(f"an output named {STDIN}", hint="leave it out for standard output")
+        raise ConfigError(f"an output named {STDIN}", hint="name a file")
     written = [one for end in ("", ".unfinished") if (one := Path(f"{output}{end}")).is_file()]
     for file in (file for name in names if name is not None for file in files_of(str(name))):
         for one in written if file != STDIN and Path(file).exists() else ():

@@ -10,7 +10,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Self
 
 from dragoman.base.ctrl_c_at_start import handling, heeded
-from dragoman.base.errors import Interrupted
 
 if TYPE_CHECKING:
     from dragoman.training.events import Finished, Observer, Started
@@ -58,10 +57,8 @@ class Stopper:
         self._stack.enter_context(handling(heeded("SIGINT", "SIGTERM", "SIGHUP"), self._on_signal))
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
-        if self.signal and kind is None:  # it came after the last update
-            raise Interrupted("stopped after training", signal=self.signal, hint="repeat the command")
 
     def watching(self, observer: Observer) -> Observer:
         """An observer that notes when the trainer starts and finishes, and passes every event on."""

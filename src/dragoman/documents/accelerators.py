@@ -20,7 +20,8 @@ _SIGN = re.compile(r"(?<![_&~])(?:&&|[_&~])(?=[^\W\d_])")
 _APART = re.compile(r" ?\((?:&&|[_&~])[A-Za-z]\)")  # as in Chinese: 文件(&F)
 _BEFORE = re.compile(r"[^\W_]*\Z")
 _WORD = re.compile(r"([^\W_]+)([_;(=/\\]|[.:@](?=\w))?")  # and what follows a name of a program
-_COMPOUNDS = frozenset("breakfast conditions drop paste play replace roll white".split())  # "drag&drop"
+_COMPOUNDS = frozenset("black&white copy&paste cut&paste drag&drop plug&play terms&conditions".split())
+_NAMES = frozenset("code count date file id key list name number path size type url value".split())
 _OPENING = "([{\"'“„«‘¿¡\0"
 _MARKS = " .…:：。"  # stay behind an accelerator in brackets
 _BRACKETS = frozenset(("zh", "yue", "ja", "ko"))  # languages that write it so
@@ -103,9 +104,9 @@ def _marks_letter(text: str, at: int, end: int) -> bool:
     before = _BEFORE.search(text, 0, at)
     sentence = text.rstrip().endswith(".") and not text.rstrip().endswith("..")
     if before and before[0]:  # within a word: E_xit and E&xit, but not snake_case, User_name and R&D
-        titled = (before[0] + after).istitle() and (len(before[0]) < 3 or len(text.split()) > 1)
-        ordinary = sentence or behind or after in _COMPOUNDS
-        return after.islower() and not ordinary and (text[at] != "_" or titled)
+        whole = before[0] + after
+        name = text[at] == "_" and (sentence or after in _NAMES or not whole.istitle())
+        return after.islower() and not (behind or name or f"{before[0]}&{after}".lower() in _COMPOUNDS)
     if behind or (at and not text[at - 1].isspace() and text[at - 1] not in _OPENING):
         return False
     return text[at] == "&" or after[0].isupper() or (len(text.split()) > 1 and not sentence)

@@ -153,9 +153,9 @@ def _gather(source: Path, folder: Path) -> None:
 def _is_of_another(path: Path, source: Path) -> bool:
     """Whether a file beside a .bin belongs to another model of their folder."""
     if path.suffix in (".yml", ".yaml"):
-        text = path.read_text("utf-8", "replace")
-        return ".bin" in text and source.name.removesuffix(".gz") not in text
-    models = [one for one in source.parent.glob("model.*.bin*") if one.suffix in (".bin", ".gz")]
+        named = set(re.findall(r"[\w.-]*model[\w.-]*\.bin", path.read_text("utf-8", "replace")))
+        return bool(named) and source.name.removesuffix(".gz") not in named
+    models = {one.name.removesuffix(".gz") for one in source.parent.glob("model.*.bin*")}
     return path.suffix == ".npz" or (path.name == "metadata.json" and len(models) > 1)
 
 

@@ -38,8 +38,7 @@ def _limit(pipeline: Pipeline, step: PipelineStep) -> float | None:
     """The seconds that a training takes at most, if it says so."""
     if not step.trains:
         return None
-    parts = [word.split("=", 1) if word.startswith("--") else [word] for word in pipeline.words(step)]
-    words = [one for part in parts for one in part]
+    words = [one for word in pipeline.words(step) for one in word.split("=", int(word.startswith("--")))]
     value = {name: words[i + 1] for i, name in enumerate(words[:-1]) if name in ("--recipe", "--preset")}
     path = Path(value["--recipe"]) if "--recipe" in value else None
     if path is not None and not path.exists():  # an earlier step makes it

@@ -575,3 +575,4 @@ def test_escaped_bytes_keep_a_file_in_its_charset() -> None:
     header = HEADER.replace("UTF-8", "ISO-8859-1")
     with pytest.raises(DataError, match="ISO-8859-1 has no '€'"):
         translate(messages('msgid "caf\\351"\nmsgstr ""\n', header), "10 €")
+    assert "charset=UTF-8" in translate(messages('msgid "C:\\\\2019"\nmsgstr ""\n', header), "10 €")

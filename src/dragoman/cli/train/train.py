@@ -281,6 +281,8 @@ def training(output: Path, *, verbosity: int) -> Iterator[tuple[Observer, Stoppe
     ):
         try:
             yield stopper.watching(display), stopper
+            if stopper.signal:  # it came after the last update
+                raise Interrupted("stopped after training", signal=stopper.signal, hint=_resuming(output))
         except KeyboardInterrupt as interrupt:
             number = number_of(interrupt)
             if not speaks():

@@ -183,12 +183,10 @@ def _check_languages(
 ) -> None:
     """Raise ConfigError if the names of the files contradict the languages of the model."""
     own, other = translator.pair(decoding)
-    if other == "mul":
-        raise ConfigError("the model translates to several languages", hint="choose one with --to")
     if own == other:
         raise ConfigError(
             f"the model translates from {own} to {other}",
-            hint="back-translation needs a model that translates to another language",
+            hint="choose one with --to" if own == "mul" else "name a model to another language",
         )
     for name in names:
         named = of_side(name) if "." in Path(name).name else None  # a file named "in" is not in Indonesian

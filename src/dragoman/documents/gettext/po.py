@@ -27,7 +27,9 @@ from dragoman.documents.segment import Result, Segment, Status, replaced_draft, 
 from dragoman.text.blank import is_blank
 
 _OURS = "# dragoman: "
-_HIGH_BYTE = re.compile(r"\\(?:[23][0-7]{2}|x[0-9A-Fa-f]*[89A-Fa-f][0-9A-Fa-f](?![0-9A-Fa-f]))")  # escaped
+_HIGH_BYTE = re.compile(
+    r"(?<!\\)(?:\\\\)*\\(?:[23][0-7]{2}|x[\da-f]*[89a-f][\da-f](?![\da-f]))", re.IGNORECASE
+)
 _CHARSET = re.compile(r"((?:\"|\\n)Content-Type:[^\"\\]*?charset=)([A-Za-z0-9_.:+-]+)", re.IGNORECASE)
 _ASCII = {"charset", "ascii", "us-ascii", "ansi_x3.4-1968"}  # CHARSET stands in templates
 _FORMS = re.compile(r"nplurals\s*=\s*([0-9]+)\s*;")

@@ -181,9 +181,8 @@ def _strings(text: str, level: _Level, categories: tuple[str, ...], least: int) 
         raw, line = text[start:end], event.start_mark.line + 1
         write = partial(_written, style=event.style or "", flow=level.flow, value=event.value)
         one = KeyedString(start, end, event.value, line, ".".join(path), "", write)
-        at = key.start_mark if key else event.start_mark
-        explicit = text[at.index - at.column : at.index].rstrip().endswith("?")
-        if lacking and path[-1] == "other" and not explicit:
+        at = key.start_mark if lacking and path[-1] == "other" else None
+        if at and not text[at.index - at.column : at.index].rstrip().endswith("?"):  # an explicit key
             written = text[at.index : key.end_mark.index]
             between = text[key.end_mark.index : event.start_mark.index]
             ends = "" if event.style in ("|", ">") else "\r\n" if "\r\n" in text else "\n"

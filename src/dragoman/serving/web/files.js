@@ -30,9 +30,8 @@ export class Files {
     }
 
     /** Translate files, one after the other. */
-    add(files) {
+    add(files, asked = this.pair()) { // later files may be for another language
         if (!this.limit()) return;
-        const asked = this.pair(); // later files may be for another language
         for (const file of files) {
             by("files").hidden = false;
             const [bar, state] = [make("progress", { max: 1, value: 0, "aria-label": `Sending ${file.name}` }), make("span", { class: "soft", role: "status" }, "Waiting")];
@@ -61,7 +60,7 @@ export class Files {
             const name = file.name.replace(/(\.[^.]*)?$/, (suffix) => `.${asked.target}${suffix}`);
             state.replaceChildren(make("a", { href: path, download: name }, "Download the translation"));
         } catch (error) {
-            const again = () => this.add([file]);
+            const again = () => this.add([file], asked);
             state.replaceWith(make("span", { class: "error", role: "status" }, error.message, " ",
                 make("button", { type: "button", onclick: ({ target }) => { target.disabled = true; again(); } }, "Try again")));
             if (error.kind === "key") this.unlock(error.message, again);

@@ -26,12 +26,10 @@ _DIGITS = re.compile(r"\d{1,3}(?:[ \u00a0\u202f]\d{3}(?!\d))+(?:[.,]\d+)?|\d+(?:
 _RAISED = re.compile("[²³¹⁰⁴-⁹₀-₉]+")  # and lowered: of units, powers and formulas
 _ARABIC_MARKS = str.maketrans("\u066b\u066c", ".,")
 _THOUSANDS = re.compile(r"[.,'’]\d{3}(?!\d)")
-_SIGNS = {"\u00bc": "1/4", "\u00bd": "1/2", "\u00be": "3/4", "\u215b": "1/8", "\u215c": "3/8",
-          "\u215d": "5/8", "\u215e": "7/8"}  # fmt: skip
-_FRACTIONS = {text: str(int(text[0]) / int(text[2]))[1:] for text in _SIGNS.values()}  # ".5"
-_SIGN = re.compile(f"(?<=\\d)[ \u00a0\u202f]?(?=[{''.join(_SIGNS)}])")
+_SIGNS = {one: unicodedata.normalize("NFKC", one).replace("\u2044", "/") for one in "¼½¾⅛⅜⅝⅞"}  # 1/4
 _SIGN_TABLE = str.maketrans(_SIGNS)
-_MIXED = re.compile(f"(?<![.,/\\d])(\\d+)[ \u00a0\u202f]({'|'.join(_FRACTIONS)})(?![\\d/])")
+_FRACTIONS = {text: str(int(text[0]) / int(text[2]))[1:] for text in _SIGNS.values()}  # ".5"
+_MIXED = re.compile(f"(?<![.,\\d])(\\d+)[ \u00a0\u202f]?([{''.join(_SIGNS)}])")
 _BARE = re.compile(r"(?<![\w.,)])[.](?=\d)")  # .5 is 0.5
 _BELOW_ONE = re.compile(r"0[.,]\d+")
 _UNITS = re.compile("[\u3371-\u33df]")  # of length, area and others, as one sign
@@ -250,10 +248,12 @@ class _Side:
 
 def _plain(text: str) -> str:
     """The text with 1\u00bd as 1.5 and \u33a1 as m\u00b2. NFKC would make 11 and a number 2 of them."""
-    text = _SIGN.sub(" ", _BARE.sub("0.", text)).translate(_SIGN_TABLE)
-    text = _MIXED.sub(lambda found: f"{found[1]}{_FRACTIONS[found[2]]}", text)
+    text = _BARE.sub("0.", text)
     if text.isascii():
         return text
+    text = _MIXED.sub(lambda found: f"{found[1]}{_FRACTIONS[_SIGNS[found[2]]]}", text).translate(
+        str.maketrans(_SIGNS)
+    )
     return _UNITS.sub(lambda found: unicodedata.normalize("NFKC", found[0]).translate(_SUPERSCRIPTS), text)
 
 

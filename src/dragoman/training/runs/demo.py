@@ -115,6 +115,5 @@ def write_text(folder: Path) -> None:
     for path, text in texts.items():
         if path.exists() and path.read_bytes() != text:
             raise ConfigError(f"{path}: not the text of the demo", hint="choose another folder: -o FOLDER")
-    for path, text in texts.items():
-        if not path.exists():
-            write_whole(path, text)
+    for path in [one for one in texts if not one.exists()]:
+        write_whole(path, texts[path])

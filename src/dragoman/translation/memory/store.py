@@ -256,7 +256,9 @@ class TranslationMemory:
     def stamp(self) -> tuple[int, ...]:
         """Sizes and times of the files, which differ after any program has changed them."""
         files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
-        return tuple(one.stat().st_mtime_ns + one.stat().st_size for one in files if one.exists())
+        with contextlib.suppress(FileNotFoundError):  # another program may write it back and delete it
+            return tuple(one.stat().st_mtime_ns + one.stat().st_size for one in files if one.exists())
+        return ()
 
     def about(self) -> MemorySummary:
         """Count what is in it, and check that the file is whole. Raise DataError if it is damaged."""

@@ -306,6 +306,14 @@ def test_a_closed_tag_of_xhtml_pairs_with_no_end() -> None:
     ]  # fmt: skip
 
 
+def test_a_paragraph_ends_a_drawing_that_is_not_closed() -> None:
+    assert sources("html", "<div><p>Intro words<svg><title>T</title><p>Other words</p></div>") == [
+        "Intro words",
+        "Other words",
+    ]
+    assert sources("html", "<p>a <math><mi>x</mi><p>second words</p>")[-1] == "second words"
+
+
 def test_a_title_within_a_drawing_ends_no_paragraph() -> None:
     drawing = "<svg><title>Save</title><g><text>no</text></g></svg>"
     assert sources("html", f"<p><b>Press {drawing} now</b> to go on</p>") == [

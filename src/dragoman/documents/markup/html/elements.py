@@ -30,7 +30,7 @@ _ENDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **dict.fromkeys(("rt", "rp"), (("rt", "rp"), ("ruby",))),
     "body": (("head",), ("html",)),
 }
-_AROUND_P = ("table", "td", "th", "caption", "button", "object", "template", "html", "svg", "math")
+_AROUND_P = ("table", "td", "th", "caption", "button", "object", "template", "html")
 _DEEPEST = 512  # elements between an end and its start; browsers have the same limit
 
 
@@ -53,7 +53,8 @@ def extents(found: Sequence[HtmlToken], xml: bool) -> dict[int, int]:
     for place, token in enumerate(found):
         if token.kind == "start":
             if not xml and token.name in _NOT_IN_P:
-                close(("p",), _AROUND_P, place, place)
+                foreign = ("svg", "math") if token.name == "title" else ()  # where others end the drawing
+                close(("p",), (*_AROUND_P, *foreign), place, place)
             if not xml and token.name in _ENDS:
                 close(*_ENDS[token.name], place, place)
             if token.name in VOID or (token.closed and (xml or token.name in ("svg", "math"))):

@@ -545,6 +545,7 @@ class Model {
         const sources = lines.map((line) => encode(line).slice(0, maxSourceTokens));
         const prefixes = [options.prefix ?? ""].flat();
         const prefixIds = texts.map((_, i) => [...start, ...this.target.encode(Model.strip(prefixes[i] ?? prefixes[0]))]);
+        whole("minimumLength", options.minimumLength ?? 0, 0, 1e5);
         const minimumLength = options.minimumLength && options.minimumLength + unscored; // the mark is no word
         for (const answer of this.search(sources, {...options, minimumLength, prefixIds, unscored})) {
             if (!answer) { yield null; continue; }
