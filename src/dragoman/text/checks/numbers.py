@@ -251,9 +251,7 @@ def _plain(text: str) -> str:
     text = _BARE.sub("0.", text)
     if text.isascii():
         return text
-    text = _MIXED.sub(lambda found: f"{found[1]}{_FRACTIONS[_SIGNS[found[2]]]}", text).translate(
-        str.maketrans(_SIGNS)
-    )
+    text = _MIXED.sub(lambda found: f"{found[1]}{_FRACTIONS[_SIGNS[found[2]]]}", text).translate(_SIGN_TABLE)
     return _UNITS.sub(lambda found: unicodedata.normalize("NFKC", found[0]).translate(_SUPERSCRIPTS), text)
 
 
