@@ -52,7 +52,7 @@ class Curve:
 
 def page(title: str, *parts: str) -> str:
     """An HTML document. `parts` are HTML already."""
-    safe = html.escape(title).encode("utf-8", "backslashreplace").decode()
+    safe = html.escape(title).encode("utf-8", "replace").decode()
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         '<meta http-equiv="Content-Security-Policy" '

@@ -97,7 +97,7 @@ def document(
         *(f'<script type="text/plain" id="{name}">{text}</script>' for name, text in data.items()),
         f'<script type="module">{script}</script></body></html>\n',
     ]
-    return "\n".join(parts).encode("utf-8", "backslashreplace").decode()  # names of files may be any bytes
+    return "\n".join(parts).encode("utf-8", "replace").decode()  # names of files may be any bytes
 
 
 def scripted_page(
