@@ -35,6 +35,11 @@ def test_only_a_form_with_a_file_may_be_as_large_as_a_file(kind: str, status: in
         assert answer.status_code == status
 
 
+def test_the_largest_file_that_is_allowed_has_room() -> None:
+    with running(limits=Limits(file_bytes=300 << 20)) as server:
+        assert server.state.budget.most >= 300 << 20
+
+
 def test_what_was_read_is_let_go_before_the_translation(
     server: Running, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -352,6 +352,12 @@ def test_normalise(level: Level, width: int) -> None:
     np.testing.assert_array_equal(level.normalise(x, gain, shift, 1e-5), alone)
 
 
+def test_numbers_whose_squares_overflow_are_not_hidden(level: Level) -> None:
+    x, ones = 1e25 * normal(3, 7, seed=1), np.ones(7, np.float32)
+    assert np.isnan(level.normalise(x, ones, ones, 1e-5)).all()
+    assert np.isnan(level.normalise(x, ones, None, 1e-5)).all()
+
+
 @pytest.mark.parametrize("width", [1, 5, 16, 31, 128, 515])
 def test_normalise_without_a_shift_is_rms_norm(level: Level, width: int) -> None:
     x, gain = normal(7, width, seed=1) * np.exp(3 * normal(7, 1, seed=2)), normal(width, seed=4)

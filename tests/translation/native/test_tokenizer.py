@@ -230,6 +230,7 @@ def mapped(pieces: list[str] | None = None) -> Mapped:
         "other▁",
         "漢",
         '"\\/\b\f\n\r\t',
+        *("<mask>", "<no piece 7>"),
         "<pad>",
     ]
     return Mapped(trained("unigram-nmt"), pieces, Specials(pad=len(pieces) - 1, start=0, end=0, unknown=1))
