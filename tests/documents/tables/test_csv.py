@@ -168,7 +168,7 @@ def test_rows_of_another_language_stay() -> None:
 
 def test_a_title_above_a_table_is_refused() -> None:
     """Else its keys would be translated. One column with commas in it is read."""
-    for title in ("Texts of the shop", "# made by a program"):
+    for title in ("Texts of the shop", "# made by a program", "Price list of 2024"):
         with pytest.raises(DataError, match="line 2: 3 cells, but 1 in the first row"):
             read(f"{title}\nkey,en,de\na,One,\n")
     for column in ("text\nOne, two\nThree, four\n", "One.\nTwo, three\n", 'One\n"Two, three"\nFour\n'):

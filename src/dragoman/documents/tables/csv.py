@@ -115,7 +115,7 @@ def parse(data: bytes, languages: Languages, columns: Sequence[str] = ()) -> Tab
     headed = _is_head(names) or (not columns and bool(chosen)) or not all(map(str.isdecimal, columns))
     if not chosen and len(names) == 1:
         chosen = [0]
-        if not headed:
+        if not headed or " " in names[0]:
             check_alone(table)
     if not chosen:
         raise OtherLanguage(
