@@ -8,9 +8,9 @@ every second sentence in two contexts, so a model that does not read them is rig
 
     python benchmarks/context.py pronouns MODEL SOURCE TARGET FILE
 
-Writes a contrastive set from English text in order and its German translation. A line is right that has one
-"it", and "er", "sie" or "es" once, or in the place that the attention of the model links with it; wrong are
-those with each of the two others there. Text with a space before each full stop is detokenised first.
+Writes a contrastive set from English text in order and its German translation. It takes lines
+with one "it" and one "er", "sie" or "es", or with one at the place that the model's attention links with "it".
+The wrong translations have the two other pronouns there. Text with a space before each full stop is detokenised first.
 
     python benchmarks/context.py catalogues OUTPUT FILE...
 

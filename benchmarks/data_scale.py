@@ -1,6 +1,6 @@
 """How fast `dragoman data` is, and how much memory it takes, on many pairs.
 
-    python benchmarks/data_scale.py --data ../shared/data/mix-en-de [--pairs 200000] [--commands dedupe near]
+    python benchmarks/data_scale.py --data FOLDER [--pairs 200000] [--commands dedupe near]
 
 Makes pairs from train.en.gz and train.de.gz in the folder: it repeats them, and changes a word of each
 repeated pair, by a seed. Each command then runs in a process of its own, with one worker for each core.

@@ -71,7 +71,7 @@ def translation_speed(
     """Translate the same lines with the same model in dragoman and in other programs, and compare.
 
     They take turns, each in a separate process, and get the model by `dragoman export`. A model with random
-    weights translates every line to 16 tokens. CTranslate2 and Hugging Face first find their best batches by
+    weights translates every line to 16 tokens. The other programs first find their best batches by
     short runs. `start` is one sentence from the command line, `file` is `dragoman translate` of the lines.
 
     \b

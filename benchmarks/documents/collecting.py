@@ -174,10 +174,3 @@ def as_text(name: str, data: bytes) -> bytes | None:
         return data
     done = subprocess.run(["msgunfmt", "-"], input=data, capture_output=True, check=False)
     return done.stdout or None
-
-
-if __name__ == "__main__":
-    import sys
-
-    for kind, found in collect(Path(sys.argv[1])).items():
-        print(f"{kind:12} {len(found):>5}")

@@ -1,14 +1,15 @@
-"""Count what is no word in real messages, and what of it a translated file has lost without a mark.
+"""Count tokens of real messages that are not words, and those that a translated file lost without a mark.
 
     python benchmarks/documents/tokens.py FOLDER --model runs/en-de
 
 FOLDER is the one of `corpus.py`, which collects the files. Twenty thousand English messages of them are
-translated by the model, or without one by a pretended translator that drops and bends all that is no word.
+translated by the model, or without one by a pretended translator that drops and changes all tokens that are not words.
 Then other programs read the written files. A token is what a program or a reader needs as it is: a
 directive, an argument, a tag, an address, a path, an option, a number, a name. A message is marked if its
 format says so (fuzzy, a state), or if the report lists it.
 
-Names in capitals have a row of their own, and do not count in the sum: languages have their own UN and EU.
+It needs the programs that `corpus.py` needs. Names in capitals have a row of their own, and do not count in
+the sum: languages have their own UN and EU.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Measure the engine as WebAssembly, in Node and headless Chromium, against the native engine on one core.
 
-    python benchmarks/engine/web.py --model runs/demo/model --text test.en [--lines 500] [--rounds 3]
+    python benchmarks/engine/web.py --model runs/demo --text test.en [--lines 500] [--rounds 3]
 
 Prints source words per second of each, the median of interleaved rounds with least and greatest: of processor
 time for the native engine and Node, of elapsed time for Chromium, which has processes of its own. Then how

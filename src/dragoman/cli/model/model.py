@@ -301,7 +301,7 @@ def model_quantize(folder: Model, output: NewFolder, quiet: Quiet = False) -> No
     """Store the matrices of a model as int8 in a new folder, a quarter of the size.
 
     Each row of a matrix has a scale of its own; biases and norms stay float32. Tokenizer, search and model
-    card are copied. Every command reads the new folder. The native engine multiplies int8; PyTorch first
+    card are copied. All but `extend` read the new folder. The native engine multiplies int8; PyTorch first
     makes the weights float32 again. `dragoman evaluate` shows what int8 costs in BLEU and chrF.
 
     \b

@@ -45,7 +45,7 @@ def ladder(
     a model folder that can translate.
 
     \b
-      dragoman ladder recipes/ladder/*.toml --data ~/corpora -o runs/ladder
+      dragoman ladder recipes/ladder/*.toml --data ~/corpora --minutes 12 -o runs/ladder
       dragoman ladder recipes/ladder/5-transformer.toml --vary model.positions=sinusoidal,rotary,none \\
           --data ~/corpora --updates 2000 -o runs/positions
       dragoman ladder recipes/ladder/*.toml --data ~/corpora --minutes 12 --seeds 3 -o runs/seeds
