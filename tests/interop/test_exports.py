@@ -117,6 +117,11 @@ def test_what_exists_is_kept(bundle: Bundle, to: formats.ExportFormat, tmp_path:
     assert output.read_text() == "mine"
 
 
+def test_an_unknown_format_is_refused(bundle: Bundle, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="to='html': unknown format"):
+        export_model(bundle, "html", tmp_path / "out")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("to", ["onnx", "huggingface", "marian"])
 def test_quantization_is_refused_elsewhere(bundle: Bundle, to: formats.ExportFormat, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--quantization int8"):

@@ -33,7 +33,8 @@ def export_model(
     `calibration`. Raises ConfigError with everything that the format cannot hold, before anything is
     written; DragomanError if the programs disagree.
     """
-    form = FORMATS[to]
+    if (form := FORMATS.get(to)) is None:
+        raise ConfigError(f"to={to!r}: unknown format", hint=f"choose {', '.join(FORMATS)}")
     if quantization is not None and not form.quantized:
         raise ConfigError(
             f"--quantization {quantization}: an export to {form.program} has float32 weights only",
