@@ -8,9 +8,10 @@ every second sentence in two contexts, so a model that does not read them is rig
 
     python benchmarks/context.py pronouns MODEL SOURCE TARGET FILE
 
-Writes a contrastive set from English text in order and its German translation. It takes lines
-with one "it" and one "er", "sie" or "es", or with one at the place that the model's attention links with "it".
-The wrong translations have the two other pronouns there. Text with a space before each full stop is detokenised first.
+Writes a contrastive set from English text in order and its German translation. It takes lines with one
+"it" and one "er", "sie" or "es", or with one at the place that the model's attention links with "it". The
+wrong translations have the two other pronouns there. Text with a space before each full stop is detokenised
+first.
 
     python benchmarks/context.py catalogues OUTPUT FILE...
 

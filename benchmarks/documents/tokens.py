@@ -3,8 +3,8 @@
     python benchmarks/documents/tokens.py FOLDER --model runs/en-de
 
 FOLDER is the one of `corpus.py`, which collects the files. Twenty thousand English messages of them are
-translated by the model, or without one by a pretended translator that drops and changes all tokens that are not words.
-Then other programs read the written files. A token is what a program or a reader needs as it is: a
+translated by the model, or without one by a pretended translator that drops and changes all tokens that are
+not words. Then other programs read the written files. A token is what a program or a reader needs as it is: a
 directive, an argument, a tag, an address, a path, an option, a number, a name. A message is marked if its
 format says so (fuzzy, a state), or if the report lists it.
 
