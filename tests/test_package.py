@@ -7,10 +7,12 @@ import re
 import subprocess
 import sys
 import traceback
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
 import pytest
 import typer
+from packaging.specifiers import SpecifierSet
 
 import dragoman
 from dragoman import cli
@@ -56,6 +58,22 @@ def test_the_command_line_prints_a_hint_once(debug: list[str], capsys: pytest.Ca
 def test_the_errors_are_the_base_and_its_kinds() -> None:
     kinds = dragoman.ConfigError, dragoman.DataError, dragoman.ModelError, dragoman.TrainingError
     assert all(issubclass(kind, dragoman.DragomanError) for kind in kinds)
+
+
+def test_the_pinned_versions_install_on_the_oldest_python() -> None:
+    """A pin that needs 3.11.5 refuses the Python 3.11.2 of Debian 12, and the error names another package."""
+    text = (Path(__file__).parents[1] / "constraints.txt").read_text(encoding="utf-8")
+    pins = re.findall(r"^([\w.-]+)==", text, re.MULTILINE)
+    newer = {}
+    for name in pins:
+        try:
+            needs = metadata(name)["Requires-Python"]
+        except PackageNotFoundError:  # of another platform
+            continue
+        if needs and not SpecifierSet(needs).contains("3.11.0"):
+            newer[name] = needs
+    assert len(pins) > 100
+    assert not newer
 
 
 def test_the_docs_install_what_there_is_to_install() -> None:
