@@ -115,7 +115,7 @@ def averaged_logits(logits: Sequence[Tensor], average: Average) -> Tensor:
     The softmax of the mean of logits is the geometric mean of the distributions, scaled to sum to 1.
     """
     stacked = torch.stack([one.to(torch.promote_types(one.dtype, torch.float32)) for one in logits])
-    if average == "log-probabilities":
+    if average == "log-probabilities" or len(logits) == 1:
         return stacked.mean(0)
     return stacked.log_softmax(-1).logsumexp(0) - math.log(len(logits))
 
