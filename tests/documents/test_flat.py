@@ -36,6 +36,7 @@ def test_tabs_end_sentences_and_shortcuts_stay() -> None:
         r"Dog:\t\t%s\nCat": [r"\t\t", "%s", r"\n"],
         "Help\tF1": ["\t", "F1"],
         r"Help\tDel": [r"\t", "Del"],
+        r"Open the door\tCtrl+O": [r"\t", "Ctrl+O"],
         "Dog\tCat": ["\t"],
         "Name\tA dog": ["\t"],
         "Press Ctrl+Shift+Page Up, Alt-F4 or ⌘S, ⇧⌘Z.": ["Ctrl+Shift+Page Up", "Alt-F4", "⌘S", "⇧⌘Z"],

@@ -26,7 +26,7 @@ _MODIFIER = (
     r"(?i:(?:CmdOr)?Ctrl|Control|Strg|Alt|AltGr|Shift|Meta|Super|Win|Cmd|Command|Opt|Option|Primary|Fn)"
 )
 _KEYS = re.compile(
-    rf"(?<![\w<+-])(?:(?:{_MODIFIER}[+-]){{1,5}}|(?:<{_MODIFIER}>){{1,5}}|(?:[⌘⇧⌥⌃][+-]?){{1,5}}){_KEY}"
+    rf"(?:(?<![\w<+-])|(?<=\\[tn]))(?:(?:{_MODIFIER}[+-]){{1,5}}|(?:<{_MODIFIER}>){{1,5}}|(?:[⌘⇧⌥⌃][+-]?){{1,5}}){_KEY}"
     rf"|(?:(?<=\t)|(?<=\\t))(?:{_NAMED_KEY}|[A-Z])(?=\s*\Z)|(?P<tab>\t+|(?<!\b[A-Za-z]:)(?:\\[tn])+)"
 )
 _TAG = re.compile(r"<(/?)([\w:.-]+).*?(/?)>", re.DOTALL)

@@ -181,6 +181,13 @@ def test_spaces_after_placeholders_are_kept() -> None:
     assert translate(file, (Code(group, "placeholder"), " b")) == string(f"{group} b")
 
 
+def test_the_file_names_its_new_language() -> None:
+    text = '<resources xmlns:tools="t" tools:locale="{}"><string name="a">A ship</string></resources>'
+    assert translate(text.format("en-US"), "Ein Schiff") == text.format("de").replace("A ship", "Ein Schiff")
+    assert 'tools:locale="fr"' in translate(text.format("fr"), "Ein Schiff")
+    assert translate(text.format("en"), None) == text.format("en")
+
+
 def test_plurals_get_the_items_of_the_language() -> None:
     segments = read(FILE, "pl").segments
     assert [one.context for one in segments][2:6] == [

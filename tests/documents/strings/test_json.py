@@ -178,11 +178,11 @@ def test_files_of_the_json_module(value: Any, ascii: bool, indent: int | str | N
     ("named", "target", "expected"), [("en", "de", "de"), ("en_US", "pt-BR", "pt_BR"), ("fr", "de", "fr")]
 )
 def test_arb_names_the_target_language(named: str, target: str, expected: str) -> None:
-    text = f'{{"@@locale": "{named}", "a": "One", "b": {{"@@locale": "en"}}}}'
+    text = f'{{"@@locale": "{named}", "a": "One", "b": {{"lang": "en"}}}}'
     document = read(text, target)
-    assert document.render([None] * 2) == text.encode()
-    new = json.loads(document.render([Result(("Eins",)), None]))
-    assert new == {"@@locale": expected, "a": "Eins", "b": {"@@locale": "en"}}
+    assert document.render([None]) == text.encode()
+    new = json.loads(document.render([Result(("Eins",))]))
+    assert new == {"@@locale": expected, "a": "Eins", "b": {"lang": target}}
     angular = read(text.replace("@@locale", "locale", 1), target)
     new = json.loads(angular.render([Result(("Eins",))] * len(angular.segments)))
     assert new["locale"] == {"pt_BR": "pt-BR", "fr": "Eins"}.get(expected, expected)  # "fr" may be a word
@@ -207,6 +207,18 @@ def test_arb_names_the_target_language(named: str, target: str, expected: str) -
         (  # Transifex
             '{"a": {"string": "Hi", "context": "c", "developer_comment": "A note", "character_limit": 9}}',
             [("a.string", "Hi", "A note")],
+        ),
+        (  # go-i18n 1, Lokalise
+            '[{"id": "x", "translation": {"one": "Ox", "other": "Oxen"}}, {"id": "y", "translation": "Hi"}]',
+            [
+                ("[0].translation.one", "Ox", ""),
+                ("[0].translation.other", "Oxen", ""),
+                ("[1].translation", "Hi", ""),
+            ],
+        ),
+        (  # go-i18n 2
+            '{"a": "Hi", "b": {"description": "A note", "one": "Ox", "other": "Oxen"}, "_comment": "Two"}',
+            [("a", "Hi", ""), ("b.one", "Ox", ""), ("b.other", "Oxen", "")],
         ),
         (  # VS Code
             '{"a": "Hi", "b": {"message": "Bye", "comment": ["One", "Two"]}}',

@@ -121,7 +121,9 @@ FOUND: list[tuple[str, str, list[str]]] = [
     # Names
     ("The dog :name sleeps in :place (:min-:max)", "name", [":name", ":place", ":min", ":max"]),
     ("@count dogs, @(count) and !name", "name", ["@count", "@(count)", "!name"]),
-    ("###WHO### sings to #NAME#", "name", ["###WHO###", "#NAME#"]),
+    ("###WHO### sings to #NAME#, not ###WHO####", "name", ["###WHO###", "#NAME#"]),
+    ("Read [url=https://a.org]it[/url] [url={0}]", "name", ["[url=https://a.org]", "[/url]", "[url={0}]"]),
+    ("Win $$100 for $$ 5, @@@it@@", "dollar", ["$$", "$$"]),
     ("@:garden.title @:(key) @.lower:key @:{'key'}", "name",
      ["@:garden.title", "@:(key)", "@.lower:key", "@:{'key'}"]),
     ("[[x]] [% a[0] %] [user:name] [b]x[/b] *|NAME|*", "name",

@@ -40,6 +40,10 @@ LOST = [
     ("does not support -4.", "kann 4 nicht.", ["-4"]),
     ("Show CSS and HTML", "Zeige CS und Html", ["CSS"]),
     ("Pages (all) or none", "Seiten all) oder keine", ["("]),
+    ("All pages of it", "Alle Seiten) davon", ["("]),
+    ("see it", "siehe es}", ["{"]),
+    ("The **dog** sleeps", "Der **dog*-Schlafen", ["**"]),
+    ("© 2024, Dog® ≤ 5 €", "£ 2024, Hund 5", ["©", "®", "≤", "€"]),
     ("Pages (all) or none", "Seiten (all oder keine", [")"]),
     ("run\n$ git it", "\n git it", ["$"]),
     (
@@ -139,6 +143,7 @@ def test_units_behind_placeholders_stay() -> None:
         "KiB/s",
     ]
     assert lost_units("%d MB in {0} ms", "%d Mo en {0} ms", " Mo en  ms") == []
+    assert lost_units("{w}kg in %(n)dMB", "{w} in %(n)d", " in ") == ["kg", "MB"]
     assert lost_units("try -%c", "nimm %c", "nimm  ") == ["-"]
     assert lost_units("{0} KB", "{0} КБ", " КБ") == []
     assert lost_units("Level {0} A or %s m", "{0}", " ") == []

@@ -35,6 +35,7 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _CHARS = {"n": "\n", "t": "\t"}
 _KINDS: dict[str, Literal["open", "close"]] = {"start": "open", "end": "close"}  # of tags of HTML
 _QUANTITY = re.compile(r"(\bquantity\s*=\s*[\"'])other\b")
+_LOCALE = re.compile(r"\btools:locale\s*=\s*[\"']([\w-]+)")
 _SPECIAL = re.compile("[\\\\\"'\x00-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -89,7 +90,10 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     decoded, pieces, root = read_xml(data)
     hint = "leave the file out, or say which format it has with --format"
     expect_root(decoded.text, root, "resources", "Android's <resources>", hint)
-    return PartsDocument(decoded, _texts(decoded.text, pieces, root.first, categories_of(languages.target)))
+    named = _LOCALE.search(decoded.text, root.start, root.tag.end)
+    also = [Edit(*named.span(1), languages.target)] if named and languages.renames(named[1]) else []
+    texts = _texts(decoded.text, pieces, root.first, categories_of(languages.target))
+    return PartsDocument(decoded, texts, also)
 
 
 def _texts(text: str, pieces: list[Piece], number: int, categories: tuple[str, ...]) -> Iterator[_Text]:

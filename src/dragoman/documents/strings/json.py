@@ -1,9 +1,9 @@
 """JSON and ARB: every string is translated that is a value and not empty, and no other byte changes.
 
-ARB (Flutter): "@key" describes a key and stays; a description becomes a note; "@@locale" is set, and so is
-"locale" of Angular.
-Files of objects that describe a message each (WebExtensions, FormatJS, Transifex, VS Code): only the messages
-are translated. Plurals of i18next and i18n-js get the keys that the target language needs.
+ARB (Flutter): "@key" describes a key and stays; a description becomes a note; "@@locale" is set, and so are
+"locale", "lang" and "language" where they name the source language.
+Files of objects that describe a message each (WebExtensions, FormatJS, Transifex, VS Code, go-i18n): only the
+messages are translated. Plurals of i18next and i18n-js get the keys that the target language needs.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from dragoman.documents.strings.keyed import KeyedString, escape_units, has_uppe
 _DEEPEST = 200
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]:,]', re.DOTALL)
 _NO_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"|-?Infinity|NaN', re.DOTALL)
+_LOCALES = ("@@locale", "locale", "lang", "language")
 _DESCRIBED = {  # the key of a message in an object, and the keys that may describe it
     "message": {"description", "placeholders", "hash", "comment"},
     "defaultMessage": {"description", "id", "file", "start", "end"},
     "string": {"context", "developer_comment", "character_limit"},
+    "translation": {"id", "key", "notes", "context", "description", "comment"},
 }
 _KEY = re.compile(r'\s*"((?:(?:[^"\\]|\\.)*_)?)(other|plural)"\s*:\s*\Z')  # of a plural
 _CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_]\w+)*")  # of a language
@@ -47,22 +49,23 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     notes, described = _arb_notes(root), _described(root)
     values, also, lines, write = list[KeyedString](), list[Edit](), Lines(text), Spelling(text).write
     for before, start, end, keys in _strings(text):
-        top = str(keys[0]) if keys else ""
+        top, around = str(keys[0]) if keys else "", _around(root, keys)
         value = json.loads(text[start:end])
-        if keys in (["@@locale"], ["locale"]) and _CODE.fullmatch(value) and languages.renames(value):
-            new = languages.target if "locale" in keys else languages.target.replace("-", "_")
+        if keys and keys[-1] in _LOCALES and _CODE.fullmatch(value) and languages.renames(value):
+            new = languages.target if keys[-1] != _LOCALES[0] else languages.target.replace("-", "_")
             also.append(Edit(start, end, json.dumps(new)))
             continue
         if (
             not value
             or (top in notes and top.startswith("@"))
-            or (described and keys[1:] not in ([], [described]))
+            or (keys[-1:] == ["description"] and {"one", "other"} <= around.keys())
+            or not {"_comment", "developer_comment"}.isdisjoint(keys)
+            or not described.isdisjoint(keys[1:2])
         ):
             continue
         path = "".join(f".{one}" if isinstance(one, str) else f"[{one}]" for one in keys).removeprefix(".")
-        around, line = _around(root, keys), lines.line(start)
         note = notes.get(top, "") or (_note(around) if described else "")
-        values.append(own := KeyedString(start, end, value, line, path, note, write))
+        values.append(own := KeyedString(start, end, value, lines.line(start), path, note, write))
         for form, source, entry in _lacking(text[before:start], around, languages.target):
             values.append(replace(own, value=source).added(end, f"{path}[{form}]", f",{entry}", "", ""))
     return PartsDocument(decoded, values, also)
@@ -98,16 +101,16 @@ def _arb_notes(root: Any) -> dict[str, str]:
     return notes
 
 
-def _described(root: Any) -> str:
-    """The key of the messages in a file of objects that describe one each, or ""."""
+def _described(root: Any) -> set[str]:
+    """The keys that describe the messages of a file, if its objects have one message each."""
     every = [*root.values()] if isinstance(root, dict) else root if isinstance(root, list) else []
     objects = [one for one in every if not isinstance(one, str)]
     for key, others in _DESCRIBED.items() if objects else ():
-        if all(isinstance(one, dict) and isinstance(one.get(key), str) for one in objects):
+        if all(isinstance(one, dict) and key in one for one in objects):
             mixed = len(objects) < len(every)  # then only "comment" tells it from any other file
             if all(one.keys() <= {key, *others} and (not mixed or "comment" in one) for one in objects):
-                return key
-    return ""
+                return others
+    return set()
 
 
 def _note(described: dict[str, Any]) -> str:
@@ -141,7 +144,7 @@ def _lacking(head: str, around: dict[str, Any], target: str) -> Iterator[tuple[s
     if found[2] == "plural":
         numbered = known.forms != 2 and isinstance(one, str) and f"{stem}0" not in around
         lacking = [str(number) for number in range(known.forms)] * numbered
-    elif f"{stem}one" in around and (stem or around.keys() <= set(CATEGORIES)):
+    elif f"{stem}one" in around and (stem or around.keys() <= {*CATEGORIES, "description", "hash"}):
         needed = categories_of(target, ordinal=stem.endswith("_ordinal_"))
         lacking = [category for category in needed if stem + category not in around]
     for form in lacking:

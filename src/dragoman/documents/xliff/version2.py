@@ -6,7 +6,7 @@ Segments stay as the file has them, so canResegment has no effect.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dragoman.documents.edits import Edit
@@ -86,7 +86,8 @@ class Xliff2(Bilingual[_Unit, _Part]):
         for one in news:
             part = one.part
             name = part.source.prefix(self._text)
-            inner = self._inner(_with_copies(one.result.content), one.segment.where, _code_point(name))
+            cp = f'<{name}cp hex="%04X"/>'  # of a character that XML forbids
+            inner = self._inner(_with_copies(one.result.content), one.segment.where, lambda c: cp % ord(c))
             state = {"state": "translated", "subState": None}
             if one.reasons:
                 state = {"state": "initial", "subState": _CHECK}
@@ -185,11 +186,6 @@ def _with_copies(content: Content) -> Content:
     return tuple(
         replace(one, text=_TAG.sub(retagged, one.text)) if isinstance(one, Code) else one for one in content
     )
-
-
-def _code_point(prefix: str) -> Callable[[str], str]:
-    """How a character that XML forbids is written."""
-    return lambda char: f'<{prefix}cp hex="{ord(char):04X}"/>'
 
 
 def _order(number: int, taken: set[int], free: Iterator[int]) -> str:

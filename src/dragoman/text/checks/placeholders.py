@@ -80,6 +80,7 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
         r"|(?<![\w\\])\\\\[A-Za-z][\w.-]+(?:\\[\w.$-]+)+",
     ),
     ("email", rf"<{_MAIL}>|(?<![{_LETTER}0-9._+%-]){_MAIL}"),
+    ("name", r"\[(?:url|img|code|quote|size|color)=[^\[\]\n]*\]"),  # BBCode, with an address or {0} in it
     # reStructuredText and Markdown: :role:`text`, ``text``, `text`; not the quotes of GNU, `text'
     (
         "code",
@@ -95,9 +96,9 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
     # CMake: @NAME@; i18next: $t(key, {"count": 3})
     (
         "dollar",
-        r"(?:\$!?|[#@])\{[^{}\n]*\}|\$(?:\([^()\s]+\)|tc?\((?:[^(){}$\n]|\{(?:[^{}\n]|\{{1,2}[^{}\n]*\}{1,2})*\})*+\))"
+        r"\$\$(?=\s?\d)|(?:\$!?|[#@])\{[^{}\n]*\}|\$(?:\([^()\s]+\)|tc?\((?:[^(){}$\n]|\{(?:[^{}\n]|\{{1,2}[^{}\n]*\}{1,2})*\})*+\))"
         r"|\$\[[\w.-]+\]|(?<!\w)\$[1-9](?!\w)" + _MONEY + r"|\$[A-Za-z_][\w@]*\$(?!\w)|"
-        r"\$(?!(?:US|USD|CA|CAN|CAD|AU|AUD|NZ|NZD|HK|HKD)\b)[A-Za-z_]\w+|(?<!\w)@{1,2}[A-Za-z][A-Za-z0-9_.]+@{1,2}(?!\w)",
+        r"\$(?!(?:US|USD|CA|CAN|CAD|AU|AUD|NZ|NZD|HK|HKD)\b)[A-Za-z_]\w+|(?<![\w@])@{1,2}[A-Za-z][A-Za-z0-9_.]+@{1,2}(?![\w@])",
     ),
     # Python, C#, JavaScript, Fluent, Smarty: {}, {0}, {name:>5}, {name!r}, {a[0].b}, { $name }, {x|upper}
     (
@@ -156,7 +157,7 @@ _WORDS: tuple[tuple[Kind, str], ...] = (
         rf"{_BEFORE}@.])@(?:(?:\.[a-z]+)?:(?:\([\w.-]+\)|\{{'[^'{{}}\n]*'\}}|[A-Za-z_][\w-]*(?:\.[\w-]+)*)|\([\w.-]+\)"
         r"|[A-Za-z_][A-Za-z0-9_-]*(?:/[A-Za-z0-9_-]+|\.[A-Za-z][A-Za-z0-9_]+)*)"
         rf"|{_BEFORE}:.)\]}}/]):[A-Za-z_][A-Za-z0-9_]+(?![\w:])"
-        r"|(?<![^\s(\"'“«>])![a-z]\w+|(?<![\w#&])#{1,3}[A-Za-z]\w+#{1,3}(?!\w)|\*\|[\w:]+\|\*"
+        r"|(?<![^\s(\"'“«>])![a-z]\w+|(?<![\w#&])#{1,3}[A-Za-z]\w+#{1,3}(?![\w#])|\*\|[\w:]+\|\*"
         r"|\[\[[^\[\]\n]+\]\]|\[%(?:[^%\[\n]|%(?!\])|\[(?!%))*+%\]|\[[a-z_-]+(?::[\w-]+)+\]"
         r"|\[/?(?:[bius]|url|img|code|quote|size|color)(?:=[^\[\]\n]*)?\]",
     ),

@@ -28,10 +28,10 @@ _NO_WORD = re.compile(
     r"|[@$%]+[A-Za-z_]|/[A-Za-z]|[A-Za-z]+(?:,[A-Za-z]+){2,}$|[A-Z]{2,5}\.[1-9]|[A-Z]\.\d{3}"  # X.509
     r"|[ugoa]{1,4}[-+=][rwxst]{1,5}$|U\+$|0[0-7]{3}$)"  # u+rw
 )
-_PICTURES = r"\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff"  # and arrows
+_PICTURES = r"©®™§±≤≥≠•€£¥\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff"  # signs, arrows and pictures
 _SIGNS = re.compile(
     rf"(?=[-=<>|&!:+*/~^\\{{}}#;.%$@{_PICTURES}])(?:"  # which makes it fast
-    r"(?<!\S)(?!<<|>>)(?=[^\s\w]*[&!:])[-=<>|&!:+*/~^\\]{2,}+(?!\S)|(?<!\S)~(?!\S)|;;"  # &&, !=
+    r"(?<!\S)(?!<<|>>)(?=[^\s\w]*[&!:])[-=<>|&!:+*/~^\\]{2,}+(?!\S)|(?<!\S)~(?!\S)|;;|\*\*"  # &&, !=
     rf"|(?<!\w)\\[A-Za-z]\w*|[=<>|\\^{{}}]+|#\d*|[{_PICTURES}]"  # \pos, ->, a=b, #2
     r"|(?<![\w.)\]…])\.[a-z]\w*|(?<!\w)\$(?=\s+[a-z]|\s*['\"])"  # .git
     rf"|(?<=[A-Za-z]):(?!{_GENDER}\b)(?=[A-Za-z])|(?:\*(?=[.\w])|(?<=[.\w])\*)(?!{_GENDER}\b)"  # a:b, *.x
@@ -66,7 +66,7 @@ _DASH = re.compile(r"(?<!-)-(?!\S)|[–—]")
 _MINUS = re.compile(r"(?:[\u2212\u2013]|\b[Mm](?:inus|oins|enos|eno)\s)(?=\d)")
 _NUMBER = re.compile(r"\b[Nn](?:r|o|um\w{1,6})?[.°º\s]{1,2}(?=\d)|№\s?")
 _UNIT = re.compile(
-    rf"(?:%[-+#0-9$.*]{{0,12}}l{{0,2}}[A-Za-z@]|\\}}|\d(?=px|pt|r?em|v[hw]|ms|dpi|fps|[kMG]?Hz))({MEASURE})"
+    rf"(?:%(?:\(\w{{1,40}}\))?[-+#0-9$.*]{{0,12}}l{{0,2}}[A-Za-z@]|\}}|\d(?=px|pt|r?em|v[hw]|ms|dpi|fps|[kMG]?Hz))({MEASURE})"
 )
 _APART = re.compile(
     rf"(?:%[-+#0-9$.*]{{0,12}}l{{0,2}}[A-Za-z@]|\}})[ \u00a0\u202f](?=[A-Za-z]{{2}})({MEASURE})"
@@ -135,11 +135,11 @@ def _tokens(text: str, names: bool) -> Counter[str]:
 
 
 def _unbalanced(source: str, target: str) -> list[str]:
-    """The round bracket that lacks its partner in the target, if each has one in the source."""
+    """The brackets that lack their partner in the target: round ones, others if the source has none."""
     here, there = (text.translate(_WIDE) for text in (source, target))
-    opened, closed = there.count("("), there.count(")")
-    differ = opened != closed and 0 < here.count("(") == here.count(")")
-    return ["(" if opened < closed else ")"] if differ else []
+    kinds = ["()", *(one for one in ("[]", "{}") if one[0] not in here)]
+    more = [[text.count(one[0]) - text.count(one[1]) for text in (here, there)] for one in kinds]
+    return [one[new > 0] for one, (old, new) in zip(kinds, more, strict=True) if new and not old]
 
 
 def _count(token: str, text: str) -> int:

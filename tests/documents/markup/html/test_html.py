@@ -126,6 +126,8 @@ def test_inline_elements_with_blocks():
         "<code>no</code>",
         "<div translate=no>no <p title=no>no</div>",
         "<div class='a notranslate'>no</div>",
+        "<p lang='fr'>non</p>",
+        "<p xml:lang='ja-JP'>no</p>",
     ],
 )
 def test_what_is_not_language_stays(kept: str):
@@ -237,7 +239,7 @@ def test_the_language_of_the_file():
     )
     kept = '<br lang="en" translate="no"><p translate="no" lang="en">No <i lang="en">dog</i></p>'
     assert translated("html", inline + kept) == (
-        '<body lang="fr"><p lang="de">A <i lang="de">DOG</i> <b lang="it">CIAO</b> <code lang="en">x</code>'
+        '<body lang="fr"><p lang="de">A <i lang="de">DOG</i> <b lang="it">ciao</b> <code lang="en">x</code>'
         + kept
     )
     assert translated("html", '<html lang="fr"><p>One') == '<html lang="fr"><p>ONE'

@@ -61,7 +61,7 @@ class Html:
         # A browser takes a whole file of ASCII that declares no encoding for windows-1252.
         bare = not declared and not self._xml and self._root is not None and decoded.text.isascii()
         self._characters = "ascii" if bare else decoded.encoding
-        self.spans, self._tags = read_segments(decoded.text, found, self._xml, ignored)
+        self.spans, self._tags = read_segments(decoded.text, found, self._xml, ignored, languages.source)
         self.segments = [span.segment for span in self.spans]
 
     def render(self, results: list[Result | None]) -> bytes:

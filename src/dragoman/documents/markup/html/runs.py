@@ -10,6 +10,7 @@ from html.entities import html5
 from itertools import accumulate
 from typing import cast
 
+from dragoman.base.languages import related
 from dragoman.documents.markup.html.elements import BLOCK, VOID, extents
 from dragoman.documents.markup.html.tokens import Attribute, HtmlToken
 from dragoman.documents.markup.inline import Item, content, has_words, paired, trimmed
@@ -41,13 +42,13 @@ _REFERENCE = re.compile(r"&(?:#\d+;?|#[xX][0-9A-Fa-f]+;?|([A-Za-z][A-Za-z0-9]*);
 
 
 def read_segments(
-    text: str, found: Sequence[HtmlToken], xml: bool, ignored: frozenset[str] = frozenset()
+    text: str, found: Sequence[HtmlToken], xml: bool, ignored: frozenset[str], language: str
 ) -> tuple[list[Span], list[HtmlToken]]:
     """Return the segments of a file and the tags of translated elements, in order.
 
-    An attribute may lie in a code of a run. Elements with names that are `ignored`, in lower case, stay.
+    An attribute may lie in a code of a run. Elements that are `ignored`, and those in another language, stay.
     """
-    reader = _Reader(text, found, xml, ignored)
+    reader = _Reader(text, found, xml, ignored, language)
     reader.read()
     return sorted(reader.spans, key=lambda span: (span.start, -span.end)), reader.tags
 
@@ -55,10 +56,12 @@ def read_segments(
 class _Reader:
     """Walks over the tokens of a file once."""
 
-    def __init__(self, text: str, found: Sequence[HtmlToken], xml: bool, ignored: frozenset[str]) -> None:
+    def __init__(
+        self, text: str, found: Sequence[HtmlToken], xml: bool, ignored: frozenset[str], language: str
+    ) -> None:
         self.spans: list[Span] = []
         self.tags: list[HtmlToken] = []  # of elements whose text is translated
-        self._text, self._xml, self._ignored = text, xml, ignored
+        self._text, self._xml, self._ignored, self._language = text, xml, ignored, language
         self._tokens = found
         self._ends = extents(found, xml)
         self._items: list[Item] = []
@@ -105,7 +108,9 @@ class _Reader:
             return values["translate"] != "no"
         if not _PAGES.isdisjoint(f"{values.get('epub:type', '')} {values.get('role', '')}".split()):
             return False
-        return False if "notranslate" in values.get("class", "").split() else None
+        named = values.get("lang", values.get("xml:lang", ""))
+        other = token.name not in ("html", "body") and not related(named, self._language)
+        return False if other or "notranslate" in values.get("class", "").split() else None
 
     def _stays(self, token: HtmlToken, wanted: bool, own: bool | None, inside: int) -> bool:
         """Whether an element stays as a whole."""
