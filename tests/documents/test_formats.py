@@ -77,8 +77,8 @@ def test_the_root_of_xml_decides_what_it_is() -> None:
         ("a.pdf", b"%PDF-1.7", "unknown format: a PDF file"),
         ("a", b"%PDF-1.7", "unknown format: a PDF file"),
         ("a.pdf", b"text", "unknown format: a PDF file"),
-        ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office program"),
-        ("a.rtf", b"{\\rtf1 A dog.}", "rich text"),
+        ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office file"),
+        ("a.rtf", b"{\\rtf1 A dog.}", "an old Office file"),
         ("a.bin", b"\x00\x01\xff\xfe", "a binary file"),
         ("a", b"\x00\x01", "a binary file"),
         ("a.png", b"\x89PNG\r\n", "an image"),
@@ -191,9 +191,9 @@ def test_the_content_is_recognised_in_linear_time(text: str) -> None:
 def test_the_reader_says_what_an_old_or_encrypted_file_is() -> None:
     for name, format in (("a.docx", "docx"), ("a.xlsm", "xlsx"), ("a.odp", "odp")):
         assert document_format(Path(name), b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1") is FORMATS[format]
-    with pytest.raises(DataError, match="an old Office program") as error:
+    with pytest.raises(DataError, match="an old Office file") as error:
         document_format(Path("a.xls"), b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
-    assert str(error.value.hint).startswith("save it as .docx, .xlsx or .pptx")
+    assert str(error.value.hint).startswith("save it as .docx, .xlsx, .pptx")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
