@@ -34,7 +34,7 @@ _KINDS = (  # suffixes, name, hint; no suffix that is also a language, such as .
     (".eml .msg .mbox .ics .vcf", "mail, a calendar or contacts", "save its text as HTML or .txt"),
     (".jsonl .ndjson .parquet", "a table of texts", "use dragoman bulk"),
     (".sql .sqlite .db .mdb .accdb .dbf", "a database", "export its texts as .csv"),
-    (".twig .jinja .jinja2 .j2 .liquid .njk .mustache .erb", "a template", "name it .html if it is HTML"),
+    (".twig .jinja .jinja2 .j2 .liquid .njk .mustache", "a template", "name it .html if it is HTML"),
     (".py .js .jsx .tsx .java .rb .kt .swift .svelte .pug .haml .graphql .rpy", "a program", _EXTRACT),
 )
 REFUSED = {suffix: f"{name}: {hint}" for suffixes, name, hint in _KINDS for suffix in suffixes.split()}

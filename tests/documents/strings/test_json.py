@@ -220,6 +220,21 @@ def test_arb_names_the_target_language(named: str, target: str, expected: str) -
             '{"a": "Hi", "b": {"description": "A note", "one": "Ox", "other": "Oxen"}, "_comment": "Two"}',
             [("a", "Hi", ""), ("b.one", "Ox", ""), ("b.other", "Oxen", "")],
         ),
+        (  # no go-i18n, and a table of languages
+            '{"a": {"title": "Hi", "one": "Ox", "other": "Oxen", "description": "Bye"}, '
+            '"b": [{"lang": "en"}]}',
+            [
+                ("a.title", "Hi", ""),
+                ("a.one", "Ox", ""),
+                ("a.other", "Oxen", ""),
+                ("a.description", "Bye", ""),
+                ("b[0].lang", "en", ""),
+            ],
+        ),
+        (  # i18next
+            '{"x": {"translation": {"title": "Hi", "description": "Bye"}}}',
+            [("x.translation.title", "Hi", ""), ("x.translation.description", "Bye", "")],
+        ),
         (  # VS Code
             '{"a": "Hi", "b": {"message": "Bye", "comment": ["One", "Two"]}}',
             [("a", "Hi", ""), ("b.message", "Bye", "One\nTwo")],

@@ -43,7 +43,7 @@ LOST = [
     ("All pages of it", "Alle Seiten) davon", ["("]),
     ("see it", "siehe es}", ["{"]),
     ("The **dog** sleeps", "Der **dog*-Schlafen", ["**"]),
-    ("© 2024, Dog® ≤ 5 €", "£ 2024, Hund 5", ["©", "®", "≤", "€"]),
+    ("© 2024, Dog® ≤ 5 €", "£ 2024, Hund 5", ["©", "®", "≤"]),
     ("Pages (all) or none", "Seiten (all oder keine", [")"]),
     ("run\n$ git it", "\n git it", ["$"]),
     (
@@ -76,6 +76,7 @@ LOST = [
     ("set sendemail.* to capabilities^", "setze", ["sendemail.*", "*", "capabilities^", "^"]),
 ]
 KEPT = [
+    ("A £20m loan for point e, smile", "20 Millionen Pfund für Punkt e) :)"),
     ("Tom's iPhone, and the NATO", "Toms iPhone, und die NATO"),
     ("The PitBull and the NaNs", "Der Pitbull und NaN-Werte"),
     ("Two iPhones", "Zwei iPhones"),

@@ -1,7 +1,6 @@
 """JSON and ARB: every string is translated that is a value and not empty, and no other byte changes.
 
-ARB (Flutter): "@key" describes a key and stays; a description becomes a note; "@@locale" is set, and so are
-"locale", "lang" and "language" where they name the source language.
+ARB (Flutter): "@key" describes a key and stays; a description becomes a note. "@@locale" and "lang" are set.
 Files of objects that describe a message each (WebExtensions, FormatJS, Transifex, VS Code, go-i18n): only the
 messages are translated. Plurals of i18next and i18n-js get the keys that the target language needs.
 """
@@ -24,7 +23,7 @@ from dragoman.documents.strings.keyed import KeyedString, escape_units, has_uppe
 _DEEPEST = 200
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]:,]', re.DOTALL)
 _NO_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"|-?Infinity|NaN', re.DOTALL)
-_LOCALES = ("@@locale", "locale", "lang", "language")
+_LOCALE = re.compile(r"(?:[^\[\].]*\.)?(?:@@locale|locale|lang|language)")  # its path
 _DESCRIBED = {  # the key of a message in an object, and the keys that may describe it
     "message": {"description", "placeholders", "hash", "comment"},
     "defaultMessage": {"description", "id", "file", "start", "end"},
@@ -32,7 +31,8 @@ _DESCRIBED = {  # the key of a message in an object, and the keys that may descr
     "translation": {"id", "key", "notes", "context", "description", "comment"},
 }
 _KEY = re.compile(r'\s*"((?:(?:[^"\\]|\\.)*_)?)(other|plural)"\s*:\s*\Z')  # of a plural
-_CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_]\w+)*")  # of a language
+_CODE = re.compile(r"[a-z]{2,3}(?:[-_]\w+)*")  # of a language
+_PLURAL = {*CATEGORIES, "description", "hash"}  # of go-i18n
 _ESCAPED = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 
 
@@ -51,20 +51,20 @@ def parse(data: bytes, languages: Languages) -> PartsDocument:
     for before, start, end, keys in _strings(text):
         top, around = str(keys[0]) if keys else "", _around(root, keys)
         value = json.loads(text[start:end])
-        if keys and keys[-1] in _LOCALES and _CODE.fullmatch(value) and languages.renames(value):
-            new = languages.target if keys[-1] != _LOCALES[0] else languages.target.replace("-", "_")
+        path = "".join(f".{one}" if isinstance(one, str) else f"[{one}]" for one in keys).removeprefix(".")
+        if _LOCALE.fullmatch(path) and _CODE.fullmatch(value) and languages.renames(value):
+            new = languages.target if "@@locale" not in keys else languages.target.replace("-", "_")
             also.append(Edit(start, end, json.dumps(new)))
             continue
         if (
             not value
             or (top in notes and top.startswith("@"))
-            or (keys[-1:] == ["description"] and {"one", "other"} <= around.keys())
+            or (keys[-1:] in (["description"], ["hash"]) and {"one", "other"} <= around.keys() <= _PLURAL)
             or not {"_comment", "developer_comment"}.isdisjoint(keys)
             or not described.isdisjoint(keys[1:2])
         ):
             continue
-        path = "".join(f".{one}" if isinstance(one, str) else f"[{one}]" for one in keys).removeprefix(".")
-        note = notes.get(top, "") or (_note(around) if described else "")
+        note = notes.get(top, "") or (_note(around) if described and len(keys) == 2 else "")
         values.append(own := KeyedString(start, end, value, lines.line(start), path, note, write))
         for form, source, entry in _lacking(text[before:start], around, languages.target):
             values.append(replace(own, value=source).added(end, f"{path}[{form}]", f",{entry}", "", ""))
@@ -106,7 +106,8 @@ def _described(root: Any) -> set[str]:
     every = [*root.values()] if isinstance(root, dict) else root if isinstance(root, list) else []
     objects = [one for one in every if not isinstance(one, str)]
     for key, others in _DESCRIBED.items() if objects else ():
-        if all(isinstance(one, dict) and key in one for one in objects):
+        kinds = (str, dict) if key == "translation" else str
+        if all(isinstance(one, dict) and isinstance(one.get(key), kinds) for one in objects):
             mixed = len(objects) < len(every)  # then only "comment" tells it from any other file
             if all(one.keys() <= {key, *others} and (not mixed or "comment" in one) for one in objects):
                 return others
@@ -144,7 +145,7 @@ def _lacking(head: str, around: dict[str, Any], target: str) -> Iterator[tuple[s
     if found[2] == "plural":
         numbered = known.forms != 2 and isinstance(one, str) and f"{stem}0" not in around
         lacking = [str(number) for number in range(known.forms)] * numbered
-    elif f"{stem}one" in around and (stem or around.keys() <= {*CATEGORIES, "description", "hash"}):
+    elif f"{stem}one" in around and (stem or around.keys() <= _PLURAL):
         needed = categories_of(target, ordinal=stem.endswith("_ordinal_"))
         lacking = [category for category in needed if stem + category not in around]
     for form in lacking:

@@ -2,8 +2,7 @@
 
     lost_tokens("Sync your iPhone ->", "Synchronisieren Sie Ihr Telefon")  # ["iPhone", "->"]
 
-They are not placeholders, because a model may inflect them or join them with a word. So a token counts as
-kept where its characters are. The checks of numbers and of placeholders judge what is theirs.
+A model may inflect them or join them with a word, so a token counts as kept where its characters are.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _NO_WORD = re.compile(
     r"|[@$%]+[A-Za-z_]|/[A-Za-z]|[A-Za-z]+(?:,[A-Za-z]+){2,}$|[A-Z]{2,5}\.[1-9]|[A-Z]\.\d{3}"  # X.509
     r"|[ugoa]{1,4}[-+=][rwxst]{1,5}$|U\+$|0[0-7]{3}$)"  # u+rw
 )
-_PICTURES = r"©®™§±≤≥≠•€£¥\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff"  # signs, arrows and pictures
+_PICTURES = r"©®™§±≤≥≠\u2190-\u21ff\u2600-\u27bf\U0001f000-\U0001faff"  # signs, arrows and pictures
 _SIGNS = re.compile(
     rf"(?=[-=<>|&!:+*/~^\\{{}}#;.%$@{_PICTURES}])(?:"  # which makes it fast
     r"(?<!\S)(?!<<|>>)(?=[^\s\w]*[&!:])[-=<>|&!:+*/~^\\]{2,}+(?!\S)|(?<!\S)~(?!\S)|;;|\*\*"  # &&, !=
@@ -137,6 +136,7 @@ def _tokens(text: str, names: bool) -> Counter[str]:
 def _unbalanced(source: str, target: str) -> list[str]:
     """The brackets that lack their partner in the target: round ones, others if the source has none."""
     here, there = (text.translate(_WIDE) for text in (source, target))
+    there = there if "(" in here else re.sub(r"(?<!\w)\w{1,2}\)|[:;]-?\)", "", there)  # a), :)
     kinds = ["()", *(one for one in ("[]", "{}") if one[0] not in here)]
     more = [[text.count(one[0]) - text.count(one[1]) for text in (here, there)] for one in kinds]
     return [one[new > 0] for one, (old, new) in zip(kinds, more, strict=True) if new and not old]

@@ -128,6 +128,7 @@ def test_inline_elements_with_blocks():
         "<div class='a notranslate'>no</div>",
         "<p lang='fr'>non</p>",
         "<p xml:lang='ja-JP'>no</p>",
+        "<p lang='fr'>non <b lang='en'>no</b></p>",
     ],
 )
 def test_what_is_not_language_stays(kept: str):
@@ -242,6 +243,7 @@ def test_the_language_of_the_file():
         '<body lang="fr"><p lang="de">A <i lang="de">DOG</i> <b lang="it">ciao</b> <code lang="en">x</code>'
         + kept
     )
+    assert translated("html", '<p lang="jp">One<p lang="{l}">Two') == '<p lang="jp">ONE<p lang="{l}">TWO'
     assert translated("html", '<html lang="fr"><p>One') == '<html lang="fr"><p>ONE'
 
 

@@ -10,7 +10,7 @@ from html.entities import html5
 from itertools import accumulate
 from typing import cast
 
-from dragoman.base.languages import related
+from dragoman.base.languages import language_name, related
 from dragoman.documents.markup.html.elements import BLOCK, VOID, extents
 from dragoman.documents.markup.html.tokens import Attribute, HtmlToken
 from dragoman.documents.markup.inline import Item, content, has_words, paired, trimmed
@@ -108,8 +108,8 @@ class _Reader:
             return values["translate"] != "no"
         if not _PAGES.isdisjoint(f"{values.get('epub:type', '')} {values.get('role', '')}".split()):
             return False
-        named = values.get("lang", values.get("xml:lang", ""))
-        other = token.name not in ("html", "body") and not related(named, self._language)
+        named = "" if token.name in ("html", "body") else values.get("lang", values.get("xml:lang", ""))
+        other = not related(named, self._language) and language_name(named) != named
         return False if other or "notranslate" in values.get("class", "").split() else None
 
     def _stays(self, token: HtmlToken, wanted: bool, own: bool | None, inside: int) -> bool:
