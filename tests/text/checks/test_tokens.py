@@ -77,6 +77,7 @@ LOST = [
 ]
 KEPT = [
     ("A £20m loan for point e, smile", "20 Millionen Pfund für Punkt e) :)"),
+    ("The news said 5", "Die Zeitung (HN) sagte (5-4)"),
     ("Tom's iPhone, and the NATO", "Toms iPhone, und die NATO"),
     ("The PitBull and the NaNs", "Der Pitbull und NaN-Werte"),
     ("Two iPhones", "Zwei iPhones"),

@@ -136,7 +136,7 @@ def _tokens(text: str, names: bool) -> Counter[str]:
 def _unbalanced(source: str, target: str) -> list[str]:
     """The brackets that lack their partner in the target: round ones, others if the source has none."""
     here, there = (text.translate(_WIDE) for text in (source, target))
-    there = there if "(" in here else re.sub(r"(?<!\w)\w{1,2}\)|[:;]-?\)", "", there)  # a), :)
+    there = there if "(" in here + there else re.sub(r"(?<!\w)\w{1,2}\)|[:;]-?\)", "", there)  # a), :)
     kinds = ["()", *(one for one in ("[]", "{}") if one[0] not in here)]
     more = [[text.count(one[0]) - text.count(one[1]) for text in (here, there)] for one in kinds]
     return [one[new > 0] for one, (old, new) in zip(kinds, more, strict=True) if new and not old]
