@@ -86,8 +86,8 @@ class Xliff2(Bilingual[_Unit, _Part]):
         for one in news:
             part = one.part
             name = part.source.prefix(self._text)
-            cp = f'<{name}cp hex="%04X"/>'  # of a character that XML forbids
-            inner = self._inner(_with_copies(one.result.content), one.segment.where, lambda c: cp % ord(c))
+            cp = f'<{name}cp hex="%04X"/>'  # of a character that XML forbids; called at once
+            inner = self._inner(_with_copies(one.result.content), one.segment.where, lambda c: cp % ord(c))  # noqa: B023
             state = {"state": "translated", "subState": None}
             if one.reasons:
                 state = {"state": "initial", "subState": _CHECK}
