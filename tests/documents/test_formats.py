@@ -79,6 +79,7 @@ def test_the_root_of_xml_decides_what_it_is() -> None:
         ("a.pdf", b"text", "unknown format: a PDF file"),
         ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office file"),
         ("a.rtf", b"{\\rtf1 A dog.}", "an old Office file"),
+        ("a.docx", b"{\\rtf1 A dog.}", "rich text, not Word"),
         ("a.bin", b"\x00\x01\xff\xfe", "a binary file"),
         ("a", b"\x00\x01", "a binary file"),
         ("a.png", b"\x89PNG\r\n", "an image"),

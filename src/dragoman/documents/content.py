@@ -9,7 +9,8 @@ START = 2**16  # bytes of a file that decide
 _BINARY = {  # what begins so, and the suffix that it usually has
     ("a PDF file", ".pdf"): (b"%PDF-",),
     ("a binary property list", ".bplist"): (b"bplist",),
-    ("an old Office file", ".doc"): (b"\xd0\xcf\x11\xe0", b"{\\rtf"),
+    ("rich text", ".rtf"): (b"{\\rtf",),
+    ("an old Office file", ".doc"): (b"\xd0\xcf\x11\xe0",),
     ("a compiled catalogue", ".mo"): (b"\xde\x12\x04\x95", b"\x95\x04\x12\xde"),
     ("a zip file", ".zip"): (b"PK\3\4", b"PK\5\6"),
     ("a compressed file", ".gz"): (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"7z\xbc", b"Rar!"),

@@ -158,7 +158,7 @@ def document_format(path: Path, data: bytes) -> Format:
         zipped = next((name for mark, name in _ZIPPED if mark in data[: content.START]), "")
         if found[1] == ".zip" and (named.is_zipped if named else zipped):
             return named or FORMATS[zipped]
-        if found[1] == ".doc" and named and named.is_zipped and data[:1] != b"{":
+        if found[1] == ".doc" and named and named.is_zipped:
             return named  # an encrypted file, or an old one: its reader knows
         raise _refused(f"{found[0]}, not {named.title}" if named else f"unknown format: {found[0]}", found[1])
     if named is not None and suffix != ".xml":  # many formats are XML

@@ -6,10 +6,9 @@ _MARKUP = "convert it to HTML or Markdown, with pandoc for instance"
 _EXTRACT = "move its texts to a file of messages, such as PO, and translate that"
 _KINDS = (  # suffixes, name, hint; no suffix that is also a language, such as .pl
     (".pdf", "a PDF file", "convert it to .docx first"),
-    (".xps .djvu", "pages for printing", "convert it to .docx first"),
     (".doc .dot .xls .xlt .xlsb .ppt .pps .wpd .rtf", "an old Office file", "save it as .docx, .xlsx, .pptx"),
     (".pages .numbers .key", "a document of Apple iWork", "export it as .docx, .xlsx or .pptx"),
-    (".vsd .vsdx .pub .mpp", "a file of Visio, Publisher or Project", "save its text as .docx"),
+    (".vsd .vsdx .pub .mpp .xps .djvu", "a document of another program", "save its text as .docx"),
     (".idml .indd .mif .qxp", "InDesign, FrameMaker or QuarkXPress", "export XLIFF from a translation tool"),
     (".mobi .azw .azw3 .kfx .fb2", "an electronic book", "convert it to .epub first"),
     (".psd .xcf .sketch .fig .dwg .dxf .svg .eps", "a drawing", "export its texts from its program"),
@@ -24,7 +23,6 @@ _KINDS = (  # suffixes, name, hint; no suffix that is also a language, such as .
     (".resources .dll .exe .dylib .nib .class .pyc", "a compiled program", _EXTRACT),
     (".bplist", "a binary property list", "convert it with plutil -convert xml1"),
     (".ini .toml .desktop", "INI or TOML", "move its texts to .properties or .po"),
-    (".php", "a program or strings in PHP", "move the strings to .json or .po"),
     (".ftl", "Fluent", "convert it to .po first"),
     (".dtd .lang .wxl .resjson .rc .vdf .nsh", "other strings", "convert them to .po or XLIFF"),
     (".adoc .asciidoc", "AsciiDoc", "convert it to HTML, or to PO with po4a"),
@@ -35,6 +33,6 @@ _KINDS = (  # suffixes, name, hint; no suffix that is also a language, such as .
     (".jsonl .ndjson .parquet", "a table of texts", "use dragoman bulk"),
     (".sql .sqlite .db .mdb .accdb .dbf", "a database", "export its texts as .csv"),
     (".twig .jinja .jinja2 .j2 .liquid .njk .mustache", "a template", "name it .html if it is HTML"),
-    (".py .js .jsx .tsx .java .rb .kt .swift .svelte .pug .haml .graphql .rpy", "a program", _EXTRACT),
+    (".php .py .js .jsx .tsx .java .rb .kt .swift .svelte .pug .haml .graphql .rpy", "a program", _EXTRACT),
 )
 REFUSED = {suffix: f"{name}: {hint}" for suffixes, name, hint in _KINDS for suffix in suffixes.split()}

@@ -1,6 +1,6 @@
 """JSON and ARB: every string is translated that is a value and not empty, and no other byte changes.
 
-ARB (Flutter): "@key" describes a key and stays; a description becomes a note. "@@locale" and "lang" are set.
+ARB (Flutter): "@key" describes a key and stays; a description becomes a note. "@@locale" names the target.
 Files of objects that describe a message each (WebExtensions, FormatJS, Transifex, VS Code, go-i18n): only the
 messages are translated. Plurals of i18next and i18n-js get the keys that the target language needs.
 """
@@ -23,7 +23,7 @@ from dragoman.documents.strings.keyed import KeyedString, escape_units, has_uppe
 _DEEPEST = 200
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]:,]', re.DOTALL)
 _NO_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"|-?Infinity|NaN', re.DOTALL)
-_LOCALE = re.compile(r"(?:[^\[\].]*\.)?(?:@@locale|locale|lang|language)")  # its path
+_LOCALE = re.compile(r"(?:[^\[\].]*\.)?(?:@@locale|locale|lang|language)")  # where a file names its language
 _DESCRIBED = {  # the key of a message in an object, and the keys that may describe it
     "message": {"description", "placeholders", "hash", "comment"},
     "defaultMessage": {"description", "id", "file", "start", "end"},

@@ -6,7 +6,7 @@ Segments stay as the file has them, so canResegment has no effect.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from dragoman.documents.edits import Edit
@@ -86,8 +86,7 @@ class Xliff2(Bilingual[_Unit, _Part]):
         for one in news:
             part = one.part
             name = part.source.prefix(self._text)
-            cp = f'<{name}cp hex="%04X"/>'  # of a character that XML forbids; called at once
-            inner = self._inner(_with_copies(one.result.content), one.segment.where, lambda c: cp % ord(c))  # noqa: B023
+            inner = self._inner(_with_copies(one.result.content), one.segment.where, _code_point(name))
             state = {"state": "translated", "subState": None}
             if one.reasons:
                 state = {"state": "initial", "subState": _CHECK}
@@ -186,6 +185,11 @@ def _with_copies(content: Content) -> Content:
     return tuple(
         replace(one, text=_TAG.sub(retagged, one.text)) if isinstance(one, Code) else one for one in content
     )
+
+
+def _code_point(prefix: str) -> Callable[[str], str]:
+    """How a character that XML forbids is written."""
+    return lambda char: f'<{prefix}cp hex="{ord(char):04X}"/>'
 
 
 def _order(number: int, taken: set[int], free: Iterator[int]) -> str:

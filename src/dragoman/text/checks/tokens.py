@@ -64,12 +64,9 @@ _OPTION_IN_TEXT = re.compile(  # not the German "Wind und -wetter", nor the same
 _DASH = re.compile(r"(?<!-)-(?!\S)|[–—]")
 _MINUS = re.compile(r"(?:[\u2212\u2013]|\b[Mm](?:inus|oins|enos|eno)\s)(?=\d)")
 _NUMBER = re.compile(r"\b[Nn](?:r|o|um\w{1,6})?[.°º\s]{1,2}(?=\d)|№\s?")
-_UNIT = re.compile(
-    rf"(?:%(?:\(\w{{1,40}}\))?[-+#0-9$.*]{{0,12}}l{{0,2}}[A-Za-z@]|\}}|\d(?=px|pt|r?em|v[hw]|ms|dpi|fps|[kMG]?Hz))({MEASURE})"
-)
-_APART = re.compile(
-    rf"(?:%[-+#0-9$.*]{{0,12}}l{{0,2}}[A-Za-z@]|\}})[ \u00a0\u202f](?=[A-Za-z]{{2}})({MEASURE})"
-)
+_DIRECTIVE = r"%(?:\(\w{1,40}\))?[-+#0-9$.*]{0,12}l{0,2}[A-Za-z@]|\}"
+_UNIT = re.compile(rf"(?:{_DIRECTIVE}|\d(?=px|pt|r?em|v[hw]|ms|dpi|fps|[kMG]?Hz))({MEASURE})")
+_APART = re.compile(rf"(?:{_DIRECTIVE})[ \u00a0\u202f](?=[A-Za-z]{{2}})({MEASURE})")
 _DASHED = re.compile(r"(?<![^\s'\"])-(?=%[a-z])")  # of an option: -%c
 _OCTETS = re.compile(r"(?<=[kKMGTP])o\b|(?<=[KMGTP]i)o\b")  # in French
 _OTHER_SCRIPT = re.compile(r"[^\W\d_a-zA-Z\u00aa-\u024f\u1e00-\u1eff]")
